@@ -2,9 +2,11 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { TextDecoder } from 'node:util';
 import { constants, createGunzip } from 'node:zlib';
-import { type ByteString, fromByteString, readByteString, toByteString } from '../core/brands.js';
+import { type ByteString, readByteString } from '../core/brands.js';
+import { BufferPool } from '../core/buffer-pool.js';
 import { type ErrorCode, errorMessage, WorktrackError } from '../core/errors.js';
 import { systemCode } from '../core/system-error.js';
+import type { JsonSource } from '../json/scanner.js';
 
 /** Why a body cannot be read. A retry can help for all of them except `too-large`. */
 export type BodyFault = 'too-large' | 'too-slow' | 'truncated' | 'headers' | 'unknown-coding' | 'undecodable';
@@ -28,10 +30,53 @@ export function headerOf(headers: IncomingHttpHeaders, name: string): string | n
 
 /** A decoded body and its decoded size in bytes. */
 export interface Body {
-  readonly text: ByteString;
+  readonly text: BodyText;
   readonly bytes: number;
   /** Number of invalid UTF-8 sequences that were replaced by U+FFFD. */
   readonly replaced: number;
+}
+
+/** The text of a body as UTF-8. As a string, it would be copied once more, to where V8 collects garbage most rarely. */
+export class BodyText implements JsonSource {
+  #utf8: Buffer | null;
+  #pooled: Buffer | null;
+
+  /** @param pooled the buffer that the text is in, which `release` gives back to the pool */
+  constructor(utf8: Buffer, pooled: Buffer | null = null) {
+    this.#utf8 = utf8;
+    this.#pooled = pooled;
+  }
+
+  get length(): number {
+    return this.#bytes.length;
+  }
+
+  slice(from: number, to?: number): ByteString {
+    return readByteString(this.#bytes.subarray(from, to));
+  }
+
+  /** All of it. */
+  whole(): ByteString {
+    return readByteString(this.#bytes);
+  }
+
+  /** The first character that is no white space; `null` if there is none. */
+  first(): string | null {
+    return (/\S/.exec(this.slice(0, 100)) ?? /\S/.exec(this.whole()))?.[0] ?? null;
+  }
+
+  /** Frees a large text, which must not be read any more. */
+  release(): void {
+    if (this.#pooled === null) return;
+    pool.giveBack(this.#pooled);
+    this.#pooled = null;
+    this.#utf8 = null;
+  }
+
+  get #bytes(): Buffer {
+    if (this.#utf8 === null) throw new Error('The text of a body was read after its release.');
+    return this.#utf8;
+  }
 }
 
 /**
@@ -46,28 +91,22 @@ export async function readBody(
   maxBytes: number,
 ): Promise<Body> {
   checkSize(encoded, headerOf(headers, 'content-length'), maxBytes);
-  const whole = joined(await decoded(encoded, headers, maxBytes));
-  const { text, replaced } = decodeText(whole, headers);
-  return { text, bytes: whole.length, replaced };
+  const chunks = await decoded(encoded, headers, maxBytes);
+  const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
+  const pooled = chunks.length > 1 && bytes > SMALL_BYTES ? pool.take(bytes) : null;
+  const whole = pooled === null ? Buffer.concat(chunks) : joinedIn(pooled, chunks);
+  const { utf8, replaced } = toUtf8(whole, headers);
+  return { text: new BodyText(utf8, pooled), bytes, replaced };
 }
 
-/** Bodies up to this size are joined in one buffer, bytes. */
-const JOINED_BYTES = 2 * 1024 * 1024;
-let joint = Buffer.allocUnsafeSlow(0);
+/** Smaller bodies do not use the pool, bytes. */
+const SMALL_BYTES = 64 * 1024;
+const pool = new BufferPool({ least: 256 * 1024, most: 2 * 1024 * 1024, count: 4 });
 
-/**
- * Joins chunks, until the next call. The buffer is used again: V8 frees one that is no longer used only when it next collects garbage, and a
- * list has hundreds of pages in between.
- */
-function joined(chunks: readonly Buffer[]): Buffer {
-  const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
-  const [only] = chunks;
-  if (only !== undefined && only.length === bytes) return only;
-  if (bytes > JOINED_BYTES) return Buffer.concat(chunks);
-  if (bytes > joint.length) joint = Buffer.allocUnsafeSlow(Math.min(2 * bytes, JOINED_BYTES));
+function joinedIn(buffer: Buffer, chunks: readonly Buffer[]): Buffer {
   let at = 0;
-  for (const chunk of chunks) at += chunk.copy(joint, at);
-  return joint.subarray(0, bytes);
+  for (const chunk of chunks) at += chunk.copy(buffer, at);
+  return buffer.subarray(0, at);
 }
 
 /** The chunks of the body without its coding. A body of text is read although its label says otherwise. */
@@ -99,8 +138,7 @@ export async function readErrorText(
   headers: IncomingHttpHeaders,
   maxBytes: number,
 ): Promise<{ readonly text: string; readonly isDecoded: boolean }> {
-  const toText = (chunks: readonly Buffer[]) =>
-    fromByteString(decodeText(Buffer.concat(chunks), headers).text);
+  const toText = (chunks: readonly Buffer[]) => toUtf8(Buffer.concat(chunks), headers).utf8.toString();
   if (codingOf(headers, encoded) !== 'gzip') return { text: toText(encoded), isDecoded: true };
   try {
     return { text: toText(await decodeInto([], encoded, maxBytes)), isDecoded: true };
@@ -182,15 +220,19 @@ export function brokenHeaders(cause: unknown): BodyError {
  * Content-Type declares. Otherwise UTF-16 is recognized by its byte order mark or its zero bytes, and after that the
  * declared charset counts. A byte order mark is removed.
  */
-function decodeText(bytes: Buffer, headers: IncomingHttpHeaders): Omit<Body, 'bytes'> {
+function toUtf8(bytes: Buffer, headers: IncomingHttpHeaders): Utf8 {
   const start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
   const encoding = utf16Of(bytes);
-  if (encoding === null && isUtf8(bytes)) return { text: readByteString(bytes.subarray(start)), replaced: 0 };
+  if (encoding === null && isUtf8(bytes)) return { utf8: bytes.subarray(start), replaced: 0 };
   const decoder = decoderOf(encoding ?? declaredCharset(headerOf(headers, 'content-type')));
-  if (decoder === null) return decodeLossy(bytes.subarray(start));
-  const text = toByteString(decoder.decode(bytes));
+  if (decoder === null) return withoutInvalid(bytes.subarray(start));
+  const utf8 = Buffer.from(decoder.decode(bytes));
   // UTF-16 can have U+FFFD as such, which is too rare to be told apart.
-  return { text, replaced: countReplacements(text) };
+  return { utf8, replaced: countReplacements(utf8) };
+}
+
+interface Utf8 extends Pick<Body, 'replaced'> {
+  readonly utf8: Buffer;
 }
 
 /** JSON begins with an ASCII character, which has a zero byte in UTF-16 (RFC 4627 section 3). */
@@ -222,13 +264,13 @@ function decoderOf(label: string | null): TextDecoder | null {
  * One invalid value must not block all other rows, so invalid sequences become U+FFFD, like lone surrogates
  * (docs/explanation/guarantees.md#values), and are counted for a warning.
  */
-function decodeLossy(bytes: Buffer): Omit<Body, 'bytes'> {
-  const text = toByteString(bytes.toString('utf8'));
-  return { text, replaced: countReplacements(text) - countReplacements(readByteString(bytes)) };
+function withoutInvalid(bytes: Buffer): Utf8 {
+  const utf8 = Buffer.from(bytes.toString());
+  return { utf8, replaced: countReplacements(utf8) - countReplacements(bytes) };
 }
 
-function countReplacements(text: ByteString): number {
-  return text.split('\xef\xbf\xbd').length - 1;
+function countReplacements(utf8: Buffer): number {
+  return utf8.toString('latin1').split('\xef\xbf\xbd').length - 1;
 }
 
 /** The Accept-Encoding of every request. */

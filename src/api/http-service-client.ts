@@ -2,12 +2,14 @@ import type { Dispatcher } from 'undici';
 import { toByteString } from '../core/brands.js';
 import { ConfigurationError } from '../core/errors.js';
 import { isLoopback } from '../core/notify-url.js';
+import type { BodyText } from './body.js';
 import { dispatcherFor } from './dispatcher.js';
 import { BrokenPromiseError, NotFoundError, RejectedError, type ServiceError } from './errors.js';
 import { type Operation, RequestExecutor } from './request-executor.js';
 import {
   type FetchRequest,
   isUnprocessed,
+  type ListBody,
   type ListRequest,
   mayRepeatWithoutKey,
   outcomeOfFailure,
@@ -82,14 +84,14 @@ class HttpServiceClient implements ServiceClient {
     this.#executor = new RequestExecutor(dispatcher, options);
   }
 
-  async listPage<T>(request: ListRequest, parse: Parse<T>): Promise<ReceivedPage<T>> {
+  async listPage<T>(request: ListRequest, parse: Parse<T, ListBody>): Promise<ReceivedPage<T>> {
     const { cursor, mayRetry, wasRead } = request;
     const target = this.#target(request, request.path.split('/'), () => listQuery(request));
     let isBlank = false;
     const received = await this.#execute(
       { ...readOperation(request, target), mayRetry, wasRead: wasRead === true && cursor === null },
       (body, response) => {
-        isBlank = !/\S/.test(body);
+        isBlank = body.first() === null;
         if (isBlank && cursor !== null)
           throw new SyntaxError('the body is empty, perhaps because a proxy cut it');
         if (isBlank && UNFINISHED.includes(response.status))
@@ -105,8 +107,8 @@ class HttpServiceClient implements ServiceClient {
     const target = this.#target(request, segments, () => '');
     try {
       return await this.#execute(readOperation(request, target), (body, response) => {
-        if (!/\S/.test(body)) throw new BrokenPromiseError('the response has no record');
-        return parse(body, response);
+        if (body.first() === null) throw new BrokenPromiseError('the response has no record');
+        return parse(body.whole(), response);
       });
     } catch (error) {
       // 410 means permanently gone.
@@ -132,7 +134,7 @@ class HttpServiceClient implements ServiceClient {
     };
     try {
       const operation = { ...this.#writeOperation(request, onSend), onFailure };
-      const received = await this.#execute(operation, parse);
+      const received = await this.#execute(operation, (body, response) => parse(body.whole(), response));
       // A 429 alone is no proof: a proxy may count a request that it has passed on.
       const isRepeated = before !== 'never' || sends - (unprocessed - throttled) > 1;
       return { kind: 'answered', answer: { verdict: 'accepted', received, isRepeated } };
@@ -172,7 +174,7 @@ class HttpServiceClient implements ServiceClient {
     await this.#dispatcher.close();
   }
 
-  #execute<T>(operation: Operation, parse: Parse<T>): Promise<Received<T>> {
+  #execute<T>(operation: Operation, parse: Parse<T, BodyText>): Promise<Received<T>> {
     if (this.#closed) throw new Error('The service client is closed.');
     return this.#executor.execute(operation, parse);
   }

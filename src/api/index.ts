@@ -29,6 +29,7 @@ export { boundMessage, createRedactor, quoteText, REDACTED } from './redact.js';
 export type {
   FetchRequest,
   KeyGuard,
+  ListBody,
   ListRequest,
   Received,
   ReceivedPage,

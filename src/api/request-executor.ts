@@ -10,7 +10,7 @@ import { JsonError } from '../json/json-error.js';
 import { repairJson } from '../json/repair.js';
 import { announcementIn } from './announcement.js';
 import { backoffDelayMs, wait } from './backoff.js';
-import { ACCEPTED_CODING, headerOf } from './body.js';
+import { ACCEPTED_CODING, BodyText, headerOf } from './body.js';
 import { type Lease, type LeaseOutcome, RateBudget } from './budget.js';
 import { RefusedError, type ServiceError, TransientError, type WriteMeaning } from './errors.js';
 import { exchange, type HttpRequest, type HttpResponse } from './exchange.js';
@@ -111,7 +111,7 @@ export class RequestExecutor {
   }
 
   /** Throws as documented for `ServiceClient`; a 404 is a NotFoundError. */
-  async execute<T>(operation: Operation, parse: Parse<T>): Promise<Received<T>> {
+  async execute<T>(operation: Operation, parse: Parse<T, BodyText>): Promise<Received<T>> {
     const attempts = operation.attempts ?? this.#retry.attempts;
     for (let attempt = 1; ; attempt += 1) {
       const result = await this.#attempt(operation, attempt, parse);
@@ -147,7 +147,11 @@ export class RequestExecutor {
     }
   }
 
-  async #attempt<T>(operation: Operation, attempt: number, parse: Parse<T>): Promise<AttemptResult<T>> {
+  async #attempt<T>(
+    operation: Operation,
+    attempt: number,
+    parse: Parse<T, BodyText>,
+  ): Promise<AttemptResult<T>> {
     operation.signal?.throwIfAborted();
     const lease = this.#budget.tryAcquire() ?? (await this.#lease(operation));
     let outcome: LeaseOutcome = { kind: 'failure' };
@@ -206,21 +210,22 @@ export class RequestExecutor {
     const facts = {
       ...{ status, headers },
       ...{ location: headerOf(headers, 'location'), url: operation.origin + operation.path },
-      message: () => serviceMessage(fromByteString(text), request.redact)?.shown ?? null,
+      message: () => serviceMessage(fromByteString(text.whole()), request.redact)?.shown ?? null,
       shown: (value: string) => quoteText(value, redact),
     };
-    // The response to a write has its own rule: it may be empty, or show the record by its `Location` alone.
-    const notJson = operation.method === 'GET' ? notJsonError(response, request) : null;
-    if (notJson !== null) return failed(notJson);
     try {
+      // The response to a write has its own rule: it may be empty, or show the record by its `Location` alone.
+      const notJson = operation.method === 'GET' ? notJsonError(response, request) : null;
+      if (notJson !== null) return failed(notJson);
       return received(await parse(text, facts), 0);
     } catch (thrown) {
-      const repaired = thrown instanceof SyntaxError ? repairJson(text) : null;
+      const repaired = thrown instanceof SyntaxError ? repairJson(text.whole()) : null;
       if (repaired !== null && this.#options.json !== 'lenient')
         return failed(strictJsonError(thrown as SyntaxError, request, status));
       try {
         if (repaired === null) throw thrown;
-        return received(await parse(repaired.text, facts), repaired.repairs);
+        const whole = new BodyText(Buffer.from(repaired.text, 'latin1'));
+        return received(await parse(whole, facts), repaired.repairs);
       } catch (rethrown) {
         const page = rethrown instanceof SyntaxError ? notJsonError(response, request) : null;
         const isCut = rethrown instanceof JsonError && rethrown.isCut;
@@ -229,6 +234,8 @@ export class RequestExecutor {
         if (error === null) throw rethrown;
         return failed(error);
       }
+    } finally {
+      text.release();
     }
   }
 

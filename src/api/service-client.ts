@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ByteString, Cursor, Millis, UtcSeconds } from '../core/brands.js';
 import type { ErrorMapping, HttpSettings, SecretRef } from '../core/settings.js';
+import type { JsonSource } from '../json/scanner.js';
 import type { RateBudget } from './budget.js';
 import { refusalScope } from './classify-response.js';
 import {
@@ -164,8 +165,11 @@ export interface ResponseFacts {
   shown(text: string): string;
 }
 
-/** Called with each complete body; again for each retried request, and for a repaired body. */
-export type Parse<T> = (body: ByteString, response: ResponseFacts) => T | Promise<T>;
+/** The body of a page. It is read in pieces. */
+export type ListBody = JsonSource;
+
+/** Called with each complete body, which it must not keep; again for each retried request, and for a repaired body. */
+export type Parse<T, B = ByteString> = (body: B, response: ResponseFacts) => T | Promise<T>;
 
 /**
  * The service's HTTP interface (docs/service-api.md#requests). Every method throws RefusedError, TransientError (after its
@@ -179,7 +183,7 @@ export interface ServiceClient {
    *
    * An empty body without a cursor is an empty list, and `parse` gets its envelope. With a cursor, it is transient.
    */
-  listPage<T>(request: ListRequest, parse: Parse<T>): Promise<ReceivedPage<T>>;
+  listPage<T>(request: ListRequest, parse: Parse<T, ListBody>): Promise<ReceivedPage<T>>;
   /** Reads one record by its id; null for a 404 or 410. */
   fetchById<T>(request: FetchRequest, parse: Parse<T>): Promise<Received<T> | null>;
   /**

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type ByteString, fromByteString, type Millis } from '../core/brands.js';
+import { fromByteString, type Millis } from '../core/brands.js';
 import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/duration.js';
 import { isTooLong } from '../core/long-retry-after.js';
 import { parseUrl } from '../core/parse-url.js';
@@ -295,9 +295,9 @@ export function notJsonError(
   { status, headers, reason, body }: Extract<HttpResponse, { kind: 'success' }>,
   request: FailedRequest,
 ): ServiceError | null {
-  const first = /\S/.exec(body.text)?.[0];
-  if (first !== undefined && /[[{"\d\-tfnNI]/.test(first)) return null;
-  const text = fromByteString(body.text.slice(0, MAX_SIGNS_CHARS) as ByteString);
+  const first = body.text.first();
+  if (first !== null && /[[{"\d\-tfnNI]/.test(first)) return null;
+  const text = fromByteString(body.text.slice(0, MAX_SIGNS_CHARS));
   const what = `${subject(request)} answered ${status} with`;
   const options = { resource: request.resource, status, reason: 'body' } as const;
   if (isChallenge({ status, headers, reason, text }))
@@ -305,7 +305,7 @@ export function notJsonError(
       ...options,
       evidence: 'challenge',
     });
-  if (first === undefined) return null;
+  if (first === null) return null;
   if (first === '<')
     return new TransientError(
       `${what} a web page instead of JSON; check whether a proxy or a login page intercepts requests.`,

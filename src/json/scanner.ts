@@ -6,6 +6,14 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const MAX_DEPTH = 1000;
 
+/** Text that can be read in pieces: a string, or bytes that become one. */
+export interface JsonSource {
+  /** In bytes. */
+  readonly length: number;
+  /** As `String.slice`. @returns a `ByteString` */
+  slice(from: number, to?: number): string;
+}
+
 /**
  * Scans JSON text (RFC 8259) without building values, so that no value changes: a number keeps its literal and a nested
  * value keeps its text (docs/explanation/guarantees.md#values). One instance reads one body.
@@ -14,7 +22,8 @@ const MAX_DEPTH = 1000;
  * text throws `JsonError`. If the text ends too early, `pos` is then at its end.
  */
 export class JsonScanner {
-  readonly text: ByteString;
+  /** All of the text, or the window that is read now. */
+  text: ByteString;
   pos = 0;
   /** Number of lone surrogates replaced by U+FFFD so far. */
   replaced = 0;
@@ -24,10 +33,18 @@ export class JsonScanner {
   #gaps = 0;
   /** Offset of the next backslash. Most strings have none and end at the next quotation mark. */
   #backslash: number;
+  readonly #source: JsonSource;
+  /** Offset of the window's end in the source. */
+  #windowEnd: number;
+  /** `breaks` at the start of the window. */
+  #breaksBefore = 0;
 
-  constructor(text: ByteString) {
-    this.text = text;
-    this.#backslash = text.indexOf('\\');
+  /** @param windowBytes how much of the source becomes text at a time, as far as `itemsInWindows` reads it */
+  constructor(source: JsonSource, windowBytes = source.length) {
+    this.#source = source;
+    this.#windowEnd = endOfWindow(source, 0, windowBytes);
+    this.text = source.slice(0, this.#windowEnd) as ByteString;
+    this.#backslash = this.text.indexOf('\\');
   }
 
   fail(what: string): never {
@@ -62,7 +79,7 @@ export class JsonScanner {
    */
   end(): void {
     if (this.peek() !== -1) this.fail('unexpected text after the end of the value');
-    this.checkControls(0, 0);
+    this.checkControls(0, this.#breaksBefore);
   }
 
   /** Rejects control characters inside strings since the offset `start`, where `breaks` was `breaksBefore`. */
@@ -188,6 +205,61 @@ export class JsonScanner {
     }
   }
 
+  /**
+   * Reads the array at `pos` window by window, so that no more text than a window is in memory. The rest of the source is then the window.
+   *
+   * @param read reads one item. If the window ends within it, it is called again with a larger one.
+   */
+  *itemsInWindows<T>(windowBytes: number, read: (index: number) => T): Generator<T, void> {
+    this.pos++;
+    let code = this.#peekOn(windowBytes);
+    for (let index = 0; code !== 0x5d; index++) {
+      if (index > 0) {
+        if (code !== 0x2c) this.fail('expected "," or "]"');
+        this.pos++;
+        this.#peekOn(windowBytes);
+      }
+      yield this.#readWhole(windowBytes, read, index);
+      code = this.#peekOn(windowBytes);
+    }
+    this.pos++;
+    this.#loadFrom(this.pos, Number.POSITIVE_INFINITY);
+  }
+
+  /** As `peek`, between two tokens: at the end of a window, it continues with the next one. */
+  #peekOn(windowBytes: number): number {
+    const code = this.peek();
+    return code === -1 && this.#loadFrom(this.pos, windowBytes) ? this.#peekOn(windowBytes) : code;
+  }
+
+  #readWhole<T>(windowBytes: number, read: (index: number) => T, index: number): T {
+    for (let bytes = windowBytes; ; bytes *= 2) {
+      const { pos, breaks, replaced } = this;
+      const gaps = this.#gaps;
+      try {
+        return read(index);
+      } catch (error) {
+        if (!(error instanceof JsonError && error.isCut)) throw error;
+        [this.breaks, this.replaced, this.#gaps] = [breaks, replaced, gaps];
+        if (!this.#loadFrom(pos, bytes)) throw error;
+      }
+    }
+  }
+
+  /** Makes text of what follows `pos`, after a check of what is before it. Returns false if all of it is in the window. */
+  #loadFrom(pos: number, windowBytes: number): boolean {
+    if (this.#windowEnd === this.#source.length) return false;
+    this.pos = pos;
+    this.checkControls(0, this.#breaksBefore);
+    const from = this.#windowEnd - this.text.length + pos;
+    this.#windowEnd = endOfWindow(this.#source, from, windowBytes);
+    this.#breaksBefore = this.breaks;
+    this.text = this.#source.slice(from, this.#windowEnd) as ByteString;
+    this.pos = 0;
+    this.#backslash = this.text.indexOf('\\');
+    return true;
+  }
+
   /** Skips one value of any kind. */
   skip(depth = 0): void {
     if (depth > MAX_DEPTH) this.fail(`values are nested more than ${MAX_DEPTH} levels deep`);
@@ -230,6 +302,17 @@ export class JsonScanner {
     const raw = this.text.slice(start, this.pos) as ByteString;
     return this.#gaps === gaps ? raw : compact(raw);
   }
+}
+
+/** A window ends behind a comma, and so within no number, whose beginning would also be one; if possible, behind an object. */
+function endOfWindow(source: JsonSource, from: number, bytes: number): number {
+  for (let most = bytes; from + most < source.length; most *= 2) {
+    const text = source.slice(from, from + most);
+    const object = text.lastIndexOf('},');
+    const comma = object === -1 ? text.lastIndexOf(',') : object + 1;
+    if (comma !== -1) return from + comma + 1;
+  }
+  return source.length;
 }
 
 function isDigit(code: number): boolean {

@@ -1,6 +1,6 @@
 import { type ByteString, type Cells, type Cursor, fromByteString } from '../../core/brands.js';
 import type { PageEvidence } from '../../core/list-evidence.js';
-import { JsonScanner } from '../../json/scanner.js';
+import { JsonScanner, type JsonSource } from '../../json/scanner.js';
 import { type JsonValue, readValue } from '../../json/value.js';
 import { BrokenPromiseError } from '../errors.js';
 import { mayReport, ReportedError, reportedError, reportsFailure } from '../service-message.js';
@@ -35,6 +35,8 @@ interface PageOptions {
    * records, so it breaks the promise of the API. Default: `wrong`.
    */
   readonly nullData?: 'empty' | 'wrong' | undefined;
+  /** How much of the body is text at a time. Default: 64 KiB. */
+  readonly windowBytes?: number;
 }
 
 interface ScanOptions extends PageOptions {
@@ -47,7 +49,7 @@ interface ScanOptions extends PageOptions {
 }
 
 /** Reads a complete list envelope. It throws the same errors as `scanListPage`. */
-export function readListPage(body: ByteString, options: PageOptions): ListEnvelope {
+export function readListPage(body: JsonSource, options: PageOptions): ListEnvelope {
   const rows: Cells[] = [];
   const take = (records: Cells[]): void => void rows.push(...records);
   const forget = (): void => void rows.splice(0);
@@ -67,10 +69,36 @@ export function readListPage(body: ByteString, options: PageOptions): ListEnvelo
  * @throws ReportedError if the body reports an error
  */
 export function* scanListPage(
-  body: ByteString,
+  body: JsonSource,
   options: ScanOptions,
 ): Generator<void, Omit<ListEnvelope, 'rows'>> {
-  const scanner = new JsonScanner(body);
+  const { windowBytes = WINDOW_BYTES } = options;
+  if (body.length <= windowBytes) return yield* scanIn(body, options, body.length);
+  try {
+    return yield* scanIn(body, options, windowBytes);
+  } catch (error) {
+    const isOfText =
+      error instanceof SyntaxError || error instanceof ReportedError || error instanceof BrokenPromiseError;
+    if (!isOfText) throw error;
+  }
+  // What is wrong, and where, is said of the whole text. An envelope whose other members exceed a window is also read in this way.
+  options.forget();
+  return yield* scanIn(body, options, body.length);
+}
+
+/**
+ * Text of more than 128 KiB stays in V8's old generation until that is collected, if the young one is collected while the text is read.
+ * A list has hundreds of pages in between.
+ */
+const WINDOW_BYTES = 64 * 1024;
+
+/** @param windowBytes how much of the records is text at a time */
+function* scanIn(
+  body: JsonSource,
+  options: ScanOptions,
+  windowBytes: number,
+): Generator<void, Omit<ListEnvelope, 'rows'>> {
+  const scanner = new JsonScanner(body, windowBytes);
   const records = new RecordReader(scanner, options.columns, options.flatten);
   let data: 'none' | 'null' | 'array' = 'none';
   let firstOther: number | null = null;
@@ -85,7 +113,7 @@ export function* scanListPage(
       data = scanner.peek() === NULL ? 'null' : 'array';
       firstOther = null;
       if (data === 'null') scanner.word('null');
-      else firstOther = yield* readData(scanner, records, options);
+      else firstOther = yield* readData(scanner, records, options, windowBytes);
     } else if (name === 'page' && scanner.peek() !== NULL) page = readPageFields(scanner, evidence);
     else if (mayReport(name)) hasFailed = reportsFailure(name, readValue(scanner)) || hasFailed;
     else if (!evidence.read(name, scanner)) scanner.skip();
@@ -103,8 +131,8 @@ export function* scanListPage(
 }
 
 /** Throws the error that the body reports, if it reports one. */
-function checkReport(body: ByteString, hasFailed: boolean): void {
-  const reported = reportedError(fromByteString(body));
+function checkReport(body: JsonSource, hasFailed: boolean): void {
+  const reported = reportedError(fromByteString(body.slice(0) as ByteString));
   if (reported !== null) throw reported;
   // The body is not quoted, because it may have records.
   if (hasFailed) throw new ReportedError('');
@@ -122,17 +150,19 @@ function* readData(
   scanner: JsonScanner,
   records: RecordReader,
   { take, atOnce }: ScanOptions,
+  windowBytes: number,
 ): Generator<void, number | null> {
   let read: Cells[] = [];
   let firstOther: number | null = null;
   if (scanner.peek() !== OPEN_ARRAY) rejectEnvelope(scanner.text, '"data" is not an array');
-  for (const at of scanner.items()) {
-    if (scanner.peek() === OPEN_OBJECT) read.push(records.read());
-    else {
-      firstOther ??= at;
-      scanner.skip();
-      read.push([]);
-    }
+  const readItem = (at: number): Cells => {
+    if (scanner.peek() === OPEN_OBJECT) return records.read();
+    scanner.skip();
+    firstOther ??= at;
+    return [];
+  };
+  for (const cells of scanner.itemsInWindows(windowBytes, readItem)) {
+    read.push(cells);
     if (read.length < atOnce()) continue;
     take(read);
     read = [];
@@ -182,7 +212,7 @@ function isEmpty(value: JsonValue): boolean {
  * Throws BrokenPromiseError for a well-formed body, SyntaxError for a truncated or malformed one, and ReportedError for one
  * that is only a text.
  */
-function rejectEnvelope(body: ByteString, what: string, row: number | null = null): never {
+function rejectEnvelope(body: JsonSource, what: string, row: number | null = null): never {
   const scanner = new JsonScanner(body);
   const isText = scanner.peek() === 0x22;
   scanner.skip();
@@ -204,7 +234,7 @@ const AT_THE_END =
  * Guesses the next cursor without reading the page, so that the next page can be requested immediately. Only
  * `readListPage` returns the actual cursor. `null` if no cursor is found.
  */
-export function peekNextCursor(body: ByteString): Cursor | null {
+export function peekNextCursor(body: JsonSource): Cursor | null {
   const tail = body.slice(-TAIL);
   const at = tail.lastIndexOf('"nextCursor"');
   return at === -1 ? null : ((AT_THE_END.exec(tail.slice(at))?.[1] as Cursor | undefined) ?? null);

@@ -18,6 +18,8 @@ interface Step {
   /** `"name":` as written in the previous record. */
   readonly literal: string;
   readonly field: ByteString;
+  /** Number of lone surrogates in it that were replaced. */
+  readonly replaced: number;
   /** The field's column, once it is known. */
   column: number | undefined;
 }
@@ -66,6 +68,7 @@ export class RecordReader {
       const step = this.#steps[at];
       if (step !== undefined && text.startsWith(step.literal, scanner.pos)) {
         scanner.pos += step.literal.length;
+        scanner.replaced += step.replaced;
         this.#known(cells, step);
       } else {
         this.#member(cells, at);
@@ -83,12 +86,13 @@ export class RecordReader {
 
   #member(cells: Cells, at: number): void {
     const scanner = this.#scanner;
-    const { pos: start, breaks } = scanner;
+    const { pos: start, breaks, replaced: before } = scanner;
     const field = scanner.string();
+    const replaced = scanner.replaced - before;
     scanner.expect(0x3a);
     const literal = scanner.text.slice(start, scanner.pos);
     // The scanner counts line breaks between tokens, so a literal that contains one is not remembered.
-    this.#steps[at] = scanner.breaks === breaks ? { literal, field, column: undefined } : undefined;
+    this.#steps[at] = scanner.breaks === breaks ? { literal, field, replaced, column: undefined } : undefined;
     this.#value(cells, field);
   }
 

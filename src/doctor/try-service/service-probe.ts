@@ -1,4 +1,5 @@
 import {
+  type ListBody,
   NotFoundError,
   RefusedError,
   RejectedError,
@@ -84,7 +85,7 @@ export class ResourceProbe {
   }
 
   /** Reads a page, and notes its records. */
-  #read(body: ByteString): Omit<ProbedPage, 'kind' | 'serviceDate'> {
+  #read(body: ListBody): Omit<ProbedPage, 'kind' | 'serviceDate'> {
     const { key, csv } = this.resource;
     const columns = new ColumnSet(key, []);
     const flatten = csv.nested === 'flatten' ? toByteString(csv.separator) : null;

@@ -1,6 +1,7 @@
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import {
   isTooLarge,
+  type ListBody,
   listName,
   mayBeTooHeavy,
   NotFoundError,
@@ -11,7 +12,7 @@ import {
 } from '../../api/index.js';
 import { peekNextCursor } from '../../api/json/page.js';
 import { withResponse } from '../../api/json/read-evidence.js';
-import type { ByteString, Cursor, EpochMs, UtcSeconds } from '../../core/brands.js';
+import type { Cursor, EpochMs, UtcSeconds } from '../../core/brands.js';
 import { formatDuration } from '../../core/duration.js';
 import {
   doubtOf,
@@ -236,7 +237,7 @@ export class PageChain {
   }
 
   /** Starts the request for the next page. Returns whether one was started. */
-  #prefetch(at: ChainPosition, body: ByteString): boolean {
+  #prefetch(at: ChainPosition, body: ListBody): boolean {
     const { upTo, mustEnd } = this.#options;
     // The first page of changes may be requested again with an earlier `updatedSince` (see `#sinceByClocks`).
     const isUncertain = at.cursor === null && upTo !== null;

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ListBody } from '../../api/index.js';
 import { type ListEnvelope, scanListPage } from '../../api/json/page.js';
 import { SameColumnError } from '../../api/json/record.js';
 import type { EpochMs } from '../../core/brands.js';
@@ -72,7 +73,7 @@ export class PageReader {
    * @param nullData what `"data": null` means on this page, as in `PageOptions`
    * @throws as `scanListPage`; ConfigurationError for more columns than a resource may have
    */
-  async read(body: ByteString, nullData: 'empty' | 'wrong' = 'wrong'): Promise<Page> {
+  async read(body: ListBody, nullData: 'empty' | 'wrong' = 'wrong'): Promise<Page> {
     const rows = this.#spares.pop() ?? new RowBuffer();
     const keyless: Cells[] = [];
     const thin: Thin[] = [];

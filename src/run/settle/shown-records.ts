@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type FetchRequest, ServiceError } from '../../api/index.js';
+import { type FetchRequest, type ListBody, ServiceError } from '../../api/index.js';
 import { readListPage } from '../../api/json/page.js';
 import { recordIn } from '../../api/json/record-in.js';
 import { type ByteString, type Cells, fromByteString, toByteString } from '../../core/brands.js';
@@ -174,11 +174,7 @@ function pageOf(record: ByteString): ByteString {
 }
 
 /** The first records of a page: their ids, and all mirrored fields that they have, with their values, as one text. */
-function recordsOf(
-  body: ByteString,
-  { resource }: WritingRun,
-  most: number,
-): { id: string; fields: string }[] {
+function recordsOf(body: ListBody, { resource }: WritingRun, most: number): { id: string; fields: string }[] {
   const { key, csv } = resource;
   const columns = new ColumnSet(key, [], isWanted(resource));
   const flatten = csv.nested === 'flatten' ? toByteString(csv.separator) : null;

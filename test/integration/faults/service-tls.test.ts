@@ -21,7 +21,7 @@ const SCRIPT = `
   const dispatcher = dispatcherFor(process.env.ORIGIN, { connections: 1 });
   const request = { method: 'GET', origin: process.env.ORIGIN, path: '/' };
   const send = () => exchange(dispatcher, request, limits, Date.now).then(
-    ({ status, body }) => status + ' ' + body.text,
+    ({ status, body }) => status + ' ' + body.text.whole(),
     (error) => error.code,
   );
   console.log(await send(), await send());

@@ -2,12 +2,13 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { RateBudget } from '../../../src/api/index.js';
 import { readListPage } from '../../../src/api/json/page.js';
-import { type ByteString, toByteString } from '../../../src/core/brands.js';
+import { toByteString } from '../../../src/core/brands.js';
+import type { JsonSource } from '../../../src/json/scanner.js';
 import { AllColumns } from './json/support.js';
 import { client, cursor, json, PAGE, parseJson, rawService, rejection, service, TASKS } from './support.js';
 
 const ONCE = { attempts: 1, maxDelayMs: 20_000 };
-const rowsOf = (body: ByteString) => readListPage(body, { columns: new AllColumns(), flatten: null });
+const rowsOf = (body: JsonSource) => readListPage(body, { columns: new AllColumns(), flatten: null });
 
 async function served(answer: (response: ServerResponse, count: number, url: string) => void) {
   const { url, seen } = await service((request, response, count) => answer(response, count, request.url));

@@ -8,6 +8,7 @@ import {
 } from '../../../src/api/index.js';
 import type { ByteString, Cursor } from '../../../src/core/brands.js';
 import type { ErrorMapping, HttpSettings } from '../../../src/core/settings.js';
+import type { JsonSource } from '../../../src/json/scanner.js';
 
 export const KEY = 'wt_live_9f"8+e/7d==';
 export const KEY_VARIABLE = 'WORKTRACK_UNIT_TEST_KEY';
@@ -117,8 +118,8 @@ export const TASKS = {
   updatedSince: null,
 } as const;
 
-export function parseJson(body: ByteString): unknown {
-  return JSON.parse(Buffer.from(body, 'latin1').toString());
+export function parseJson(body: ByteString | JsonSource): unknown {
+  return JSON.parse(Buffer.from(body.slice(0), 'latin1').toString());
 }
 
 export function cursor(text: string): Cursor {

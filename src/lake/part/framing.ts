@@ -158,28 +158,19 @@ export function framingOfChunk(key: ObjectKey): Framing {
   return key.endsWith(gzip.extension) ? gzip : plainFraming;
 }
 
-/** One or more consecutive blocks of a part, with their bytes as stored in the object. */
+/** One or more consecutive blocks of a part, as stored in the object. */
 export interface PackedBlocks {
   readonly blocks: readonly Block[];
-  readonly bytes: Buffer;
+  /** Of each block. */
+  readonly bytes: readonly Buffer[];
   readonly framing: Framing;
 }
 
-/** The bytes of one of the blocks. */
-export function blockBytes({ blocks, bytes }: PackedBlocks, block: Block): Buffer {
-  const from = block.offset - blocks[0]!.offset;
-  return bytes.subarray(from, from + block.bytes);
-}
-
 /** The blocks `from` up to, but not including, `to`. */
-export function sliceBlocks(packed: PackedBlocks, from: number, to: number): PackedBlocks {
-  const { blocks, bytes, framing } = packed;
-  if (from === 0 && to === blocks.length) return packed;
-  const origin = blocks[0]!.offset;
-  const last = blocks[to - 1]!;
-  return {
-    blocks: blocks.slice(from, to),
-    bytes: bytes.subarray(blocks[from]!.offset - origin, last.offset + last.bytes - origin),
-    framing,
-  };
+export function sliceBlocks(
+  { blocks, bytes, framing }: PackedBlocks,
+  from: number,
+  to: number,
+): PackedBlocks {
+  return { blocks: blocks.slice(from, to), bytes: bytes.slice(from, to), framing };
 }

@@ -1,4 +1,5 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
+import { BufferPool } from '../../core/buffer-pool.js';
 import { fairness } from '../../core/fairness.js';
 import { allDone } from '../../core/in-parallel.js';
 import { DamagedError } from '../damaged-error.js';
@@ -8,7 +9,7 @@ import { detached, type SortKey } from '../rows/row.js';
 import { checkBlock } from '../size-limits.js';
 import { crc32, crc32Combine } from '../store/crc32.js';
 import type { ObjectStore, ObjectWriter, WrittenObject } from '../store/index.js';
-import { blockBytes, type Framing, type PackedBlocks, plainFraming } from './framing.js';
+import { type Framing, type PackedBlocks, plainFraming } from './framing.js';
 
 /** Target size of a block before compression. It is small, so that a merge can copy most blocks of a part unchanged. */
 export const BLOCK_BYTES = 64 * 1024;
@@ -105,7 +106,7 @@ export class PartWriter {
     await this.#pack(raw, block, buffer);
   }
 
-  /** Copies blocks of another part: in compressed form if both have the same framing. */
+  /** Copies blocks of another part: in compressed form if both have the same framing. Their bytes are not used after it. */
   async take(taken: PackedBlocks): Promise<void> {
     const { framing } = this.options;
     if (taken.framing.extension === framing.extension) {
@@ -113,13 +114,20 @@ export class PartWriter {
       await this.#enqueue({ kind: 'moved', taken });
       return;
     }
-    for (const block of taken.blocks) {
-      const raw = await taken.framing.unpack(blockBytes(taken, block), block.rawBytes);
+    for (const [at, block] of taken.blocks.entries()) {
+      const packed = taken.bytes[at]!;
+      const raw = await taken.framing.unpack(packed, block.rawBytes);
       if (crc32(raw) !== block.rawCrc32)
         throw new DamagedError(
           `rows that are copied to ${this.key} do not match the CRC32 of their block index`,
         );
-      await this.#pack(raw, block, null);
+      if (raw !== packed) {
+        await this.#pack(raw, block, null);
+      } else {
+        const buffer = pool.take(raw.length);
+        raw.copy(buffer);
+        await this.#pack(buffer, block, buffer);
+      }
     }
   }
 
@@ -147,8 +155,8 @@ export class PartWriter {
   async #enqueue(pending: Pending): Promise<void> {
     this.#pending.push(pending);
     await fairness.giveWay();
-    // Copied blocks are large, so they wait only for the blocks before them.
-    while (this.#pending.length >= IN_FLIGHT || this.#pending[0]?.kind === 'moved') await this.#drain();
+    const isMoved = pending.kind === 'moved';
+    while (this.#pending.length >= IN_FLIGHT || (isMoved && this.#pending.length > 0)) await this.#drain();
   }
 
   async #drain(): Promise<void> {
@@ -159,14 +167,15 @@ export class PartWriter {
       const body = await packed;
       const crc = this.options.framing === plainFraming ? block.rawCrc32 : crc32(body);
       await this.#writer.write(body, crc);
-      if (buffer !== null) giveBackBlock(buffer);
+      if (buffer !== null) pool.giveBack(buffer);
       this.#addBlock({ ...block, bytes: body.length, crc32: crc });
     } else if (pending?.kind === 'moved') {
       const { blocks, bytes } = pending.taken;
-      // The checksums were compared when the blocks were read. Combined, they are the checksum of all bytes.
-      const crc = blocks.reduce((sum, block) => crc32Combine(sum, block.crc32, block.bytes), 0);
-      await this.#writer.write(bytes, crc);
-      for (const block of blocks) this.#addBlock(block);
+      for (const [at, block] of blocks.entries()) {
+        // The checksum was compared when the block was read.
+        await this.#writer.write(bytes[at]!, block.crc32);
+        this.#addBlock(block);
+      }
     }
   }
 
@@ -222,35 +231,14 @@ export class PartWriter {
 function inOnePiece(text: RowRun['text']): { readonly raw: Buffer; readonly buffer: Buffer | null } {
   if (Buffer.isBuffer(text)) return { raw: text, buffer: null };
   const bytes = typeof text === 'string' ? text.length : text.bytes;
-  const buffer = takeBlock(bytes);
+  const buffer = pool.take(bytes);
   if (typeof text === 'string') buffer.write(text, 'latin1');
   else text.fill(buffer);
-  return { raw: buffer.subarray(0, bytes), buffer };
+  return { raw: buffer, buffer };
 }
 
-/** A block of usual size fits: its last row may exceed the target, and a header row may be added. */
-const USUAL_BYTES = 80 * 1024;
-/** Larger buffers are not kept, bytes. */
-const MOST_BYTES = 256 * 1024;
-const KEPT = 8;
-
-const kept: Buffer[] = [];
-
-/**
- * A buffer of at least so many bytes for a block that is being written. Buffers are used again: V8 frees one that is no longer used only
- * when it next collects garbage, and a merge fills hundreds in between.
- */
-function takeBlock(bytes: number): Buffer {
-  const buffer = kept.pop();
-  return buffer !== undefined && buffer.length >= bytes
-    ? buffer
-    : Buffer.allocUnsafeSlow(Math.max(bytes, USUAL_BYTES));
-}
-
-/** Nothing may use the buffer any more. */
-function giveBackBlock(buffer: Buffer): void {
-  if (kept.length < KEPT && buffer.length <= MOST_BYTES) kept.push(buffer);
-}
+/** For blocks that are being written. */
+const pool = new BufferPool({ least: BLOCK_BYTES, most: 4 * BLOCK_BYTES, count: 8 });
 
 const LF = 0x0a;
 const CR = 0x0d;

@@ -1,9 +1,10 @@
 import type { ByteString, ObjectKey } from '../../core/brands.js';
+import { BufferPool } from '../../core/buffer-pool.js';
 import { type DamagedError, damagedObject } from '../damaged-error.js';
 import type { Block } from '../documents/block-index.js';
 import { crc32 } from '../store/crc32.js';
 import type { ObjectStore } from '../store/index.js';
-import { blockBytes, type Framing, type PackedBlocks, plainFraming, sliceBlocks } from './framing.js';
+import { type Framing, type PackedBlocks, plainFraming } from './framing.js';
 
 /** What makes a reader request blocks before they are needed. */
 export type AheadReader = Pick<BlockReader, 'isAhead' | 'nextAhead' | 'requestAhead'>;
@@ -40,10 +41,23 @@ export class ReadAhead {
   }
 }
 
+/** The blocks of one request. */
 interface Batch {
   readonly from: number;
   readonly to: number;
-  readonly packed: Promise<PackedBlocks>;
+  /** Their bytes, without those that were taken. */
+  readonly packed: Promise<(Buffer | null)[]>;
+}
+
+/**
+ * For blocks that were read. Each has its own buffer, which is used for another one when its rows were read: with one buffer for a whole
+ * request, a merge of many chunks would have twice as much in memory.
+ */
+const pool = new BufferPool({ least: 8 * 1024, most: 256 * 1024, count: 64 });
+
+/** Frees the bytes of blocks, which nothing may use any more. */
+export function releaseBlocks({ bytes }: PackedBlocks): void {
+  for (const one of bytes) pool.giveBack(one);
 }
 
 interface ReaderOptions {
@@ -98,19 +112,17 @@ export class BlockReader {
 
   /** Frees the buffers. No block may be read afterwards. */
   release(): void {
+    leave(this.#current);
+    leave(this.#next);
     this.#current = null;
     this.#next = null;
     this.#requested = this.blocks.length;
   }
 
-  /** A block's bytes as stored in the object. Blocks must be read in ascending order; blocks can be skipped. */
-  async packed(at: number): Promise<Buffer> {
-    return (await this.packedBlocks(at, () => false)).bytes;
-  }
-
   /**
-   * Returns a block and the following blocks of the same request that `isWanted` accepts. Each block is checked against its
-   * CRC-32 first, so damage is never copied into another part.
+   * Returns a block and the following blocks of the same request that `isWanted` accepts, as stored in the object. Blocks must be taken in
+   * ascending order, each once; blocks can be skipped. Each block is checked against its CRC-32 first, so damage is never copied into
+   * another part. The caller can release them.
    *
    * @throws DamagedError if a block does not match the CRC-32 of its index after a second read
    */
@@ -118,26 +130,29 @@ export class BlockReader {
     const { from, to, packed } = this.#batchOf(at);
     let end = at + 1;
     while (end < to && isWanted(this.blocks[end]!)) end++;
-    const taken = sliceBlocks(await packed, at - from, end - from);
-    const wrong = firstDamaged(taken);
-    if (wrong === -1) return taken;
-    // Read again: the bytes may have been damaged in transit, and the object may be intact.
-    const last = this.blocks[end - 1]!;
-    const { offset } = this.blocks[at]!;
-    const again = {
-      ...taken,
-      bytes: await this.#read(offset, last.offset + last.bytes - offset),
-    };
-    const stillDamaged = firstDamaged(again);
-    if (stillDamaged === -1) return again;
-    throw this.damagedBlock(at + stillDamaged, 'does not match the CRC32 of its index');
+    const all = await packed;
+    const bytes = all.slice(at - from, end - from) as Buffer[];
+    all.fill(null, at - from, end - from);
+    for (const [index, one] of bytes.entries())
+      if (isDamaged(this.blocks[at + index]!, one)) bytes[index] = await this.#readAgain(at + index);
+    return { blocks: this.blocks.slice(at, end), bytes, framing: this.part.framing };
+  }
+
+  /** The bytes may have been damaged in transit, and the object may be intact. */
+  async #readAgain(at: number): Promise<Buffer> {
+    const [bytes] = await this.#read([this.blocks[at]!]);
+    if (!isDamaged(this.blocks[at]!, bytes!)) return bytes!;
+    throw this.damagedBlock(at, 'does not match the CRC32 of its index');
   }
 
   #batchOf(at: number): Batch {
     if (this.#current === null || at >= this.#current.to) {
       const next = this.#next;
       this.#next = null;
-      this.#current = next !== null && at >= next.from && at < next.to ? next : this.#fetch(at);
+      leave(this.#current);
+      const isNext = next !== null && at >= next.from && at < next.to;
+      if (!isNext) leave(next);
+      this.#current = isNext ? next : this.#fetch(at);
       this.options.readAhead?.fill();
     }
     return this.#current;
@@ -146,8 +161,8 @@ export class BlockReader {
   /** Reads the rows of a block. @throws DamagedError if they do not match the block index */
   async rows(at: number): Promise<ByteString> {
     const block = this.blocks[at]!;
-    const packed = await this.packed(at);
-    const raw = await this.part.framing.unpack(packed, block.rawBytes).catch((cause: unknown) => {
+    const taken = await this.packedBlocks(at, () => false);
+    const raw = await this.part.framing.unpack(taken.bytes[0]!, block.rawBytes).catch((cause: unknown) => {
       throw this.damagedBlock(at, 'cannot be decompressed', cause);
     });
     // Plain rows are stored unchanged, so `packedBlocks` has already checked this checksum.
@@ -155,7 +170,9 @@ export class BlockReader {
     if (raw.length !== block.rawBytes || !(isChecked || crc32(raw) === block.rawCrc32)) {
       throw this.damagedBlock(at, 'does not contain the rows of its index');
     }
-    return raw.toString('latin1') as ByteString;
+    const rows = raw.toString('latin1') as ByteString;
+    releaseBlocks(taken);
+    return rows;
   }
 
   /** The error for a damaged block. A reader may have only some of the part's blocks, so it names the block's offset. */
@@ -177,26 +194,43 @@ export class BlockReader {
       to++;
     } while (to < this.blocks.length && end - start < wanted);
     this.#requested = to;
-    const blocks = this.blocks.slice(from, to);
-    const { framing } = this.part;
-    const packed = this.#read(start, end - start).then((bytes) => ({ blocks, bytes, framing }));
+    const packed: Batch['packed'] = this.#read(this.blocks.slice(from, to));
     packed.catch(() => {});
     return { from, to, packed };
   }
 
-  async #read(offset: number, length: number): Promise<Buffer> {
-    const bytes = await this.store.read(this.part.key, {
-      range: { offset, length },
-      signal: this.options.signal,
-    });
-    if (bytes.length !== length) throw damagedObject(this.part.key, 'it is shorter than its index says');
-    return bytes;
+  /** Reads adjacent blocks with one request. */
+  async #read(blocks: readonly Block[]): Promise<Buffer[]> {
+    const { key } = this.part;
+    const [first, last] = [blocks[0]!, blocks.at(-1)!];
+    const range = { offset: first.offset, length: last.offset + last.bytes - first.offset };
+    const read = blocks.map(({ bytes }) => pool.take(bytes));
+    let missing = range.length;
+    let [block, at] = [0, 0];
+    for await (const chunk of this.store.stream(key, { range, signal: this.options.signal })) {
+      missing -= chunk.length;
+      for (let from = 0; from < chunk.length && block < read.length; ) {
+        const copied = chunk.copy(read[block]!, at, from);
+        from += copied;
+        at += copied;
+        if (at === read[block]!.length) [block, at] = [block + 1, 0];
+      }
+    }
+    if (missing !== 0) throw damagedObject(key, 'it is shorter than its index says');
+    return read;
   }
 }
 
-/** Position of the first block whose bytes do not match its CRC-32; -1 for none. */
-function firstDamaged(packed: PackedBlocks): number {
-  return packed.blocks.findIndex(
-    (block) => block.crc32 !== null && crc32(blockBytes(packed, block)) !== block.crc32,
+function isDamaged({ crc32: expected }: Block, bytes: Buffer): boolean {
+  return expected !== null && crc32(bytes) !== expected;
+}
+
+/** Frees what is left of a request's blocks when it has ended. */
+function leave(batch: Batch | null): void {
+  batch?.packed.then(
+    (packed) => {
+      for (const bytes of packed) if (bytes !== null) pool.giveBack(bytes);
+    },
+    () => {},
   );
 }

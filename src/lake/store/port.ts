@@ -64,7 +64,7 @@ export type SwapResult =
 export type Expected = { readonly etag: string } | 'absent';
 
 /**
- * Writes a body of unknown length to one object and holds at most about 16 MiB. The object appears complete at `finish`,
+ * Writes a body of unknown length to one object and holds at most about 10 MiB. The object appears complete at `finish`,
  * or never. A failed `write` or `finish` removes the upload. A caller that stops earlier must call `abort`.
  */
 export interface ObjectWriter {

@@ -2,7 +2,8 @@ import type { ByteString, RunId, UtcSeconds } from '../../core/brands.js';
 import type { DeletePolicy } from '../../core/settings.js';
 import type { RowObserver } from '../../lake/checks/row-meter.js';
 import type { Block } from '../../lake/documents/block-index.js';
-import { blockBytes, type PackedBlocks } from '../../lake/part/framing.js';
+import type { PackedBlocks } from '../../lake/part/framing.js';
+import { releaseBlocks } from '../../lake/part/reader.js';
 import type { RowOutput } from '../../lake/part/series.js';
 import { RowScanner } from '../../lake/rows/csv.js';
 import { newestOf, type VersionRules } from '../../lake/rows/newer.js';
@@ -69,6 +70,7 @@ export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
         if (options.observer) await observeBlocks(options.observer, taken);
         await options.changes?.take(taken);
       }
+      releaseBlocks(taken);
       heap.updateTop();
     } else {
       // Interleaved sources take this path for every row, so it awaits only what is not there yet.
@@ -85,8 +87,8 @@ export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
 
 /** Blocks of fetched rows are copied as they are, but an observer sees each of their rows. */
 async function observeBlocks(observer: RowObserver, taken: PackedBlocks): Promise<void> {
-  for (const block of taken.blocks) {
-    const raw = await taken.framing.unpack(blockBytes(taken, block), block.rawBytes);
+  for (const [at, block] of taken.blocks.entries()) {
+    const raw = await taken.framing.unpack(taken.bytes[at]!, block.rawBytes);
     const text = raw.toString('latin1');
     const rows = new RowScanner(text);
     for (let at = 0; at < text.length; ) {

@@ -42,14 +42,17 @@ class FarStore {
   #waiting: (() => void)[] = [];
 
   constructor(store: ObjectStore, bodies: ReadonlyMap<ObjectKey, Buffer>) {
-    const read: ObjectStore['read'] = async (key, { range } = {}) => {
-      if (range === undefined) return store.read(key);
-      this.reads.push({ key, ...range });
+    const { reads } = this;
+    const respond = (): Promise<void> => {
       if (this.#waiting.length === 0) setImmediate(() => this.#respond());
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-      return bodies.get(key)!.subarray(range.offset, range.offset + range.length);
+      return new Promise<void>((resolve) => this.#waiting.push(resolve));
     };
-    this.store = Object.assign(Object.create(store) as ObjectStore, { read });
+    const stream: ObjectStore['stream'] = async function* (key, { range } = {}) {
+      reads.push({ key, ...range! });
+      await respond();
+      yield bodies.get(key)!.subarray(range!.offset, range!.offset + range!.length);
+    };
+    this.store = Object.assign(Object.create(store) as ObjectStore, { stream });
   }
 
   #respond(): void {

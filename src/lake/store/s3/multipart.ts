@@ -15,31 +15,8 @@ import { sdk } from './sdk.js';
 /** S3's limit for one upload. */
 export const MAX_PARTS = 10_000;
 
-/** Size of an upload part. At most two are in memory for each writer. With 10,000 parts, an object can have 78 GiB. */
-export const PART_BYTES = 8 * 1024 * 1024;
-/** As many as one writer uses. */
-const KEPT = 2;
-const KEPT_MS = 5_000;
-
-const kept: Buffer[] = [];
-let timer: NodeJS.Timeout | null = null;
-
-/** A buffer of `PART_BYTES` that is kept, or a new one. @param bytes of a new one */
-export function takeBuffer(bytes = PART_BYTES): Buffer {
-  return kept.pop() ?? Buffer.allocUnsafeSlow(bytes);
-}
-
-/**
- * Keeps a buffer for the next part, for some seconds. A new one costs thousands of page faults, and it makes V8 collect garbage
- * earlier. No request may use the buffer any more.
- */
-export function giveBack(buffer: Buffer): void {
-  if (kept.length < KEPT && !kept.includes(buffer)) kept.push(buffer);
-  if (timer !== null) clearTimeout(timer);
-  timer = setTimeout(() => kept.splice(0), KEPT_MS);
-  timer.unref();
-}
-
+/** Size of an upload part, the least that S3 accepts. At most two are in memory for each writer. An object can have 48 GiB. */
+export const PART_BYTES = 5 * 1024 * 1024;
 /** What the stored object must be. `crc32`: 8 lower-case hex digits. */
 type Whole = Pick<WrittenObject, 'crc32' | 'bytes'>;
 

@@ -18,8 +18,8 @@ const KINDS: readonly UploadChecksums[] = ['whole', 'parts', 'none'];
 const INSTEAD: Readonly<Record<UploadChecksums, string>> = {
   whole: '',
   parts:
-    'The store accepts no checksum of a whole object for uploads over 8 MiB. It checks each part instead',
-  none: 'The store accepts no checksums for uploads over 8 MiB. Each such object is read again after its upload',
+    'The store accepts no checksum of a whole object for uploads over 5 MiB. It checks each part instead',
+  none: 'The store accepts no checksums for uploads over 5 MiB. Each such object is read again after its upload',
 };
 
 /** Starts an upload with the checksums that the store is known to accept, or finds out which ones it accepts. */
@@ -69,7 +69,7 @@ async function search(s3: S3Connection): Promise<UploadChecksums> {
   throw failures.find((failure) => !isRefusal(failure)) ?? failures[0];
 }
 
-/** Uploads an object of two parts, as a run uploads an object over 8 MiB, and removes it. */
+/** Uploads an object of two parts, as a run uploads an object over 5 MiB, and removes it. */
 async function uploadProbe(s3: S3Connection, checksums: UploadChecksums): Promise<void> {
   const key = toObjectKey(`${PROBES}${randomBytes(8).toString('hex')}`);
   const parts = [Buffer.alloc(PART_BYTES), Buffer.from('\n')];
@@ -97,7 +97,7 @@ async function uploadProbe(s3: S3Connection, checksums: UploadChecksums): Promis
 }
 
 /**
- * Tests what objects over 8 MiB need: an upload of two parts, and the listing and end of an unfinished one. Nothing is left.
+ * Tests what objects over 5 MiB need: an upload of two parts, and the listing and end of an unfinished one. Nothing is left.
  *
  * @throws StoreError if the store accepts no upload in parts
  */

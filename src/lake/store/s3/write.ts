@@ -7,11 +7,12 @@ import { GuardedWriter } from '../guarded-writer.js';
 import { contentTypeOf } from '../key.js';
 import type { Expected, SwapResult, WriteOptions, WrittenObject } from '../port.js';
 import type { S3Connection } from './connection.js';
-import { giveBack, MAX_PARTS, type MultipartUpload, PART_BYTES, takeBuffer } from './multipart.js';
+import { MAX_PARTS, type MultipartUpload, PART_BYTES } from './multipart.js';
 import { fullCrc32, sendOptions, strongEtag } from './read.js';
 import { isMissingObject, readAnswer, type S3Answer, toCause, wordsOf } from './s3-answer.js';
 import { sdk } from './sdk.js';
 import { startUpload } from './start-upload.js';
+import { giveBack, takeBuffer } from './upload-buffers.js';
 
 /**
  * Writes a body in memory with one PutObject. The SDK retries transient errors, and the store verifies the CRC32. A list
@@ -62,9 +63,6 @@ function signWith(command: PutObjectCommand, sha256: string): void {
   );
 }
 
-/** Size of a new first buffer. Most objects are smaller than a part, and unused memory also triggers garbage collection. */
-const FIRST_BYTES = 1024 * 1024;
-
 /**
  * Streams a body into one object. One buffer fills while the other is uploaded. A body that fits into the first buffer is
  * sent as one PutObject.
@@ -101,10 +99,11 @@ export class S3Writer extends GuardedWriter {
   }
 
   #bufferFor(bytes: number): Buffer {
-    this.#buffer ??= takeBuffer(this.#upload === null ? FIRST_BYTES : PART_BYTES);
+    this.#buffer ??= takeBuffer(this.#upload === null ? 'object' : 'part');
     if (bytes > this.#buffer.length) {
-      const larger = takeBuffer();
+      const larger = takeBuffer('part');
       this.#buffer.copy(larger, 0, 0, this.#filled);
+      giveBack(this.#buffer);
       this.#buffer = larger;
     }
     return this.#buffer;
@@ -143,11 +142,11 @@ export class S3Writer extends GuardedWriter {
   protected async complete(written: WrittenObject): Promise<WrittenObject> {
     const { signal } = this;
     if (this.#upload === null) {
-      const buffer = this.#buffer ?? Buffer.alloc(0);
+      const buffer = this.#buffer;
       this.#buffer = null;
-      const body = buffer.subarray(0, this.#filled);
+      const body = buffer?.subarray(0, this.#filled) ?? Buffer.alloc(0);
       const sent = await sendObject(this.#s3, this.key, body, written, signal);
-      if (sent.isFree && buffer.length === PART_BYTES) giveBack(buffer);
+      if (buffer !== null && sent.isFree) giveBack(buffer);
       return sent.written;
     }
     await this.#sendPart();

@@ -39,12 +39,9 @@ export interface Body {
 /** The text of a body as UTF-8. As a string, it would be copied once more, to where V8 collects garbage most rarely. */
 export class BodyText implements JsonSource {
   #utf8: Buffer | null;
-  #pooled: Buffer | null;
 
-  /** @param pooled the buffer that the text is in, which `release` gives back to the pool */
-  constructor(utf8: Buffer, pooled: Buffer | null = null) {
+  constructor(utf8: Buffer) {
     this.#utf8 = utf8;
-    this.#pooled = pooled;
   }
 
   get length(): number {
@@ -65,11 +62,9 @@ export class BodyText implements JsonSource {
     return (/\S/.exec(this.slice(0, 100)) ?? /\S/.exec(this.whole()))?.[0] ?? null;
   }
 
-  /** Frees a large text, which must not be read any more. */
+  /** Frees the text, which must not be read any more. */
   release(): void {
-    if (this.#pooled === null) return;
-    pool.giveBack(this.#pooled);
-    this.#pooled = null;
+    pool.giveBack(this.#bytes);
     this.#utf8 = null;
   }
 
@@ -92,11 +87,14 @@ export async function readBody(
 ): Promise<Body> {
   checkSize(encoded, headerOf(headers, 'content-length'), maxBytes);
   const chunks = await decoded(encoded, headers, maxBytes);
-  const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
-  const pooled = chunks.length > 1 && bytes > SMALL_BYTES ? pool.take(bytes) : null;
-  const whole = pooled === null ? Buffer.concat(chunks) : joinedIn(pooled, chunks);
+  const bytes = bytesOf(chunks);
+  const whole = bytes > SMALL_BYTES ? joinedIn(pool.take(bytes), chunks) : Buffer.concat(chunks);
   const { utf8, replaced } = toUtf8(whole, headers);
-  return { text: new BodyText(utf8, pooled), bytes, replaced };
+  return { text: new BodyText(utf8), bytes, replaced };
+}
+
+function bytesOf(chunks: readonly Buffer[]): number {
+  return chunks.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Smaller bodies do not use the pool, bytes. */
@@ -106,7 +104,7 @@ const pool = new BufferPool({ least: 256 * 1024, most: 2 * 1024 * 1024, count: 4
 function joinedIn(buffer: Buffer, chunks: readonly Buffer[]): Buffer {
   let at = 0;
   for (const chunk of chunks) at += chunk.copy(buffer, at);
-  return buffer.subarray(0, at);
+  return buffer;
 }
 
 /** The chunks of the body without its coding. A body of text is read although its label says otherwise. */
@@ -191,7 +189,7 @@ async function decodeInto(
  * alone would never stop it.
  */
 function checkSize(encoded: readonly Buffer[], contentLength: string | null, maxBytes: number): void {
-  const bytes = encoded.reduce((sum, { length }) => sum + length, 0);
+  const bytes = bytesOf(encoded);
   if (bytes > maxBytes) throw tooLarge(maxBytes);
   if (contentLength === null || !/^\d+$/.test(contentLength) || Number(contentLength) === bytes) return;
   throw new BodyError('truncated', `The body has ${bytes} bytes, but Content-Length is ${contentLength}.`);

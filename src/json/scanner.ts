@@ -34,6 +34,7 @@ export class JsonScanner {
   /** Offset of the next backslash. Most strings have none and end at the next quotation mark. */
   #backslash: number;
   readonly #source: JsonSource;
+  readonly #windowBytes: number;
   /** Offset of the window's end in the source. */
   #windowEnd: number;
   /** `breaks` at the start of the window. */
@@ -42,6 +43,7 @@ export class JsonScanner {
   /** @param windowBytes how much of the source becomes text at a time, as far as `itemsInWindows` reads it */
   constructor(source: JsonSource, windowBytes = source.length) {
     this.#source = source;
+    this.#windowBytes = windowBytes;
     this.#windowEnd = endOfWindow(source, 0, windowBytes);
     this.text = source.slice(0, this.#windowEnd) as ByteString;
     this.#backslash = this.text.indexOf('\\');
@@ -210,30 +212,30 @@ export class JsonScanner {
    *
    * @param read reads one item. If the window ends within it, it is called again with a larger one.
    */
-  *itemsInWindows<T>(windowBytes: number, read: (index: number) => T): Generator<T, void> {
+  *itemsInWindows<T>(read: (index: number) => T): Generator<T, void> {
     this.pos++;
-    let code = this.#peekOn(windowBytes);
+    let code = this.#peekOn();
     for (let index = 0; code !== 0x5d; index++) {
       if (index > 0) {
         if (code !== 0x2c) this.fail('expected "," or "]"');
         this.pos++;
-        this.#peekOn(windowBytes);
+        this.#peekOn();
       }
-      yield this.#readWhole(windowBytes, read, index);
-      code = this.#peekOn(windowBytes);
+      yield this.#readWhole(read, index);
+      code = this.#peekOn();
     }
     this.pos++;
     this.#loadFrom(this.pos, Number.POSITIVE_INFINITY);
   }
 
   /** As `peek`, between two tokens: at the end of a window, it continues with the next one. */
-  #peekOn(windowBytes: number): number {
+  #peekOn(): number {
     const code = this.peek();
-    return code === -1 && this.#loadFrom(this.pos, windowBytes) ? this.#peekOn(windowBytes) : code;
+    return code === -1 && this.#loadFrom(this.pos, this.#windowBytes) ? this.#peekOn() : code;
   }
 
-  #readWhole<T>(windowBytes: number, read: (index: number) => T, index: number): T {
-    for (let bytes = windowBytes; ; bytes *= 2) {
+  #readWhole<T>(read: (index: number) => T, index: number): T {
+    for (let bytes = this.#windowBytes; ; bytes *= 2) {
       const { pos, breaks, replaced } = this;
       const gaps = this.#gaps;
       try {

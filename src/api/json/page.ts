@@ -113,7 +113,7 @@ function* scanIn(
       data = scanner.peek() === NULL ? 'null' : 'array';
       firstOther = null;
       if (data === 'null') scanner.word('null');
-      else firstOther = yield* readData(scanner, records, options, windowBytes);
+      else firstOther = yield* readData(scanner, records, options);
     } else if (name === 'page' && scanner.peek() !== NULL) page = readPageFields(scanner, evidence);
     else if (mayReport(name)) hasFailed = reportsFailure(name, readValue(scanner)) || hasFailed;
     else if (!evidence.read(name, scanner)) scanner.skip();
@@ -150,7 +150,6 @@ function* readData(
   scanner: JsonScanner,
   records: RecordReader,
   { take, atOnce }: ScanOptions,
-  windowBytes: number,
 ): Generator<void, number | null> {
   let read: Cells[] = [];
   let firstOther: number | null = null;
@@ -161,7 +160,7 @@ function* readData(
     firstOther ??= at;
     return [];
   };
-  for (const cells of scanner.itemsInWindows(windowBytes, readItem)) {
+  for (const cells of scanner.itemsInWindows(readItem)) {
     read.push(cells);
     if (read.length < atOnce()) continue;
     take(read);

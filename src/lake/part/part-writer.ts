@@ -49,15 +49,12 @@ export interface RowRun {
 /** A block that is not compressed yet. */
 type NewBlock = Omit<Block, 'offset' | 'bytes' | 'crc32'>;
 
-type Pending =
-  | {
-      readonly kind: 'rows';
-      readonly block: NewBlock;
-      readonly packed: Promise<Buffer>;
-      /** The block's own buffer, which is free once the block is written; `null`: it has none. */
-      readonly buffer: Buffer | null;
-    }
-  | { readonly kind: 'moved'; readonly taken: PackedBlocks };
+/** A block that is being compressed. */
+interface Pending {
+  readonly block: NewBlock;
+  readonly raw: Buffer;
+  readonly packed: Promise<Buffer>;
+}
 
 /**
  * Writes one part and its block index. Keys must be in strictly ascending order, which makes them unique. The order is
@@ -92,7 +89,7 @@ export class PartWriter {
 
   /** Compresses and writes rows. Resolves when the writer accepts more. */
   async append(run: RowRun): Promise<void> {
-    const { raw, buffer } = inOnePiece(run.text);
+    const raw = inOnePiece(run.text);
     checkBlock('write', this.key, raw.length);
     const block = {
       // A slice would keep its page or block in memory for as long as the index exists.
@@ -103,7 +100,7 @@ export class PartWriter {
       rawCrc32: crc32(raw),
       lineBreaks: countLineBreaks(raw) - run.rows,
     };
-    await this.#pack(raw, block, buffer);
+    await this.#pack(raw, block);
   }
 
   /** Copies blocks of another part: in compressed form if both have the same framing. Their bytes are not used after it. */
@@ -111,7 +108,13 @@ export class PartWriter {
     const { framing } = this.options;
     if (taken.framing.extension === framing.extension) {
       for (const block of taken.blocks) this.#track(block);
-      await this.#enqueue({ kind: 'moved', taken });
+      await fairness.giveWay();
+      await this.#drainAll();
+      for (const [at, block] of taken.blocks.entries()) {
+        // The checksum was compared when the block was read.
+        await this.#writer.write(taken.bytes[at]!, block.crc32);
+        this.#addBlock(block);
+      }
       return;
     }
     for (const [at, block] of taken.blocks.entries()) {
@@ -121,22 +124,18 @@ export class PartWriter {
         throw new DamagedError(
           `rows that are copied to ${this.key} do not match the CRC32 of their block index`,
         );
-      if (raw !== packed) {
-        await this.#pack(raw, block, null);
-      } else {
-        const buffer = pool.take(raw.length);
-        raw.copy(buffer);
-        await this.#pack(buffer, block, buffer);
-      }
+      await this.#pack(raw === packed ? copyOf(raw) : raw, block);
     }
   }
 
-  async #pack(raw: Buffer, block: NewBlock, buffer: Buffer | null): Promise<void> {
+  async #pack(raw: Buffer, block: NewBlock): Promise<void> {
     const packed = this.options.framing.pack(raw);
     // #drain awaits the result in order. Until then, a failure must not count as unhandled.
     packed.catch(() => {});
     this.#track(block);
-    await this.#enqueue({ kind: 'rows', block, packed, buffer });
+    this.#pending.push({ block, raw, packed });
+    await fairness.giveWay();
+    while (this.#pending.length >= IN_FLIGHT) await this.#drain();
   }
 
   #track(block: NewBlock): void {
@@ -152,31 +151,21 @@ export class PartWriter {
     this.#lineBreaks += block.lineBreaks;
   }
 
-  async #enqueue(pending: Pending): Promise<void> {
-    this.#pending.push(pending);
-    await fairness.giveWay();
-    const isMoved = pending.kind === 'moved';
-    while (this.#pending.length >= IN_FLIGHT || (isMoved && this.#pending.length > 0)) await this.#drain();
-  }
-
   async #drain(): Promise<void> {
     if (this.#offset === 0) await this.#writeHead();
     const pending = this.#pending.shift();
-    if (pending?.kind === 'rows') {
-      const { block, packed, buffer } = pending;
-      const body = await packed;
-      const crc = this.options.framing === plainFraming ? block.rawCrc32 : crc32(body);
-      await this.#writer.write(body, crc);
-      if (buffer !== null) pool.giveBack(buffer);
-      this.#addBlock({ ...block, bytes: body.length, crc32: crc });
-    } else if (pending?.kind === 'moved') {
-      const { blocks, bytes } = pending.taken;
-      for (const [at, block] of blocks.entries()) {
-        // The checksum was compared when the block was read.
-        await this.#writer.write(bytes[at]!, block.crc32);
-        this.#addBlock(block);
-      }
-    }
+    if (pending === undefined) return;
+    const { block, raw, packed } = pending;
+    const body = await packed;
+    const crc = this.options.framing === plainFraming ? block.rawCrc32 : crc32(body);
+    await this.#writer.write(body, crc);
+    pool.giveBack(raw);
+    this.#addBlock({ ...block, bytes: body.length, crc32: crc });
+  }
+
+  async #drainAll(): Promise<void> {
+    do await this.#drain();
+    while (this.#pending.length > 0);
   }
 
   /** Adds the block at the current offset to the index. */
@@ -198,8 +187,7 @@ export class PartWriter {
   /** Completes the object and writes its block index. */
   async finish(): Promise<PublishedPart> {
     const { framing, header } = this.options;
-    do await this.#drain();
-    while (this.#pending.length > 0);
+    await this.#drainAll();
     const rawBytes = this.#rawBytes + header.length;
     const lineBreaks = this.#lineBreaks + countLineBreaks(Buffer.from(header, 'latin1')) - 1;
     await this.#writer.write(framing.tail(this.#rawCrc32, rawBytes));
@@ -222,19 +210,24 @@ export class PartWriter {
 
   /** Discards the part. After a failed `finish`, its index may stay in the store. Never throws. */
   async abort(): Promise<void> {
-    await Promise.allSettled(this.#pending.map((one) => (one.kind === 'rows' ? one.packed : null)));
+    await Promise.allSettled(this.#pending.map(({ packed }) => packed));
     await this.#writer.abort();
   }
 }
 
-/** The text as bytes, and the buffer that was taken for it; `null`: none was. */
-function inOnePiece(text: RowRun['text']): { readonly raw: Buffer; readonly buffer: Buffer | null } {
-  if (Buffer.isBuffer(text)) return { raw: text, buffer: null };
-  const bytes = typeof text === 'string' ? text.length : text.bytes;
-  const buffer = pool.take(bytes);
-  if (typeof text === 'string') buffer.write(text, 'latin1');
-  else text.fill(buffer);
-  return { raw: buffer, buffer };
+/** The text as bytes. Those of a string or of scattered text are in a buffer of the pool. */
+function inOnePiece(text: RowRun['text']): Buffer {
+  if (Buffer.isBuffer(text)) return text;
+  const raw = pool.take(typeof text === 'string' ? text.length : text.bytes);
+  if (typeof text === 'string') raw.write(text, 'latin1');
+  else text.fill(raw);
+  return raw;
+}
+
+function copyOf(bytes: Buffer): Buffer {
+  const copy = pool.take(bytes.length);
+  bytes.copy(copy);
+  return copy;
 }
 
 /** For blocks that are being written. */

@@ -17,6 +17,7 @@ export const MAX_PARTS = 10_000;
 
 /** Size of an upload part, the least that S3 accepts. At most two are in memory for each writer. An object can have 48 GiB. */
 export const PART_BYTES = 5 * 1024 * 1024;
+
 /** What the stored object must be. `crc32`: 8 lower-case hex digits. */
 type Whole = Pick<WrittenObject, 'crc32' | 'bytes'>;
 

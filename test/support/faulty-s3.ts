@@ -66,8 +66,11 @@ export interface FaultyS3 {
   clear(): void;
   /** Requests since the last call, such as `PUT /bucket/key`. */
   takeRequests(): string[];
-  /** Of the requests since the last call, the longest chain: each sent after the end of the one before. */
-  takeLongestChain(): number;
+  /**
+   * Of the requests since the last call, the longest chain: each sent after the end of the one before. A line is a request with
+   * the status of its answer, such as `200 PUT /bucket/key`, or `none` instead of the status.
+   */
+  takeLongestChain(): string[];
   close(): Promise<void>;
 }
 
@@ -91,7 +94,7 @@ export async function startFaultyS3(
 ): Promise<FaultyS3> {
   const listedAt = new Map<string, string>();
   let requests: string[] = [];
-  let times: { readonly began: number; ended: number }[] = [];
+  let times: { readonly line: string; readonly began: number; ended: number; status: number | null }[] = [];
   let rules: { rule: S3FaultRule; hits: number; left: number; skip: number }[] = [];
   const { hostname, port } = new URL(target.endpoint);
   const own = new S3Client(s3ClientConfig(target));
@@ -118,11 +121,13 @@ export async function startFaultyS3(
   }
 
   const server = createServer((incoming, outgoing) => {
-    requests.push(`${incoming.method} ${incoming.url}`);
-    const time = { began: performance.now(), ended: Number.POSITIVE_INFINITY };
+    const line = `${incoming.method} ${incoming.url}`;
+    requests.push(line);
+    const time: (typeof times)[number] = { line, began: performance.now(), ended: Infinity, status: null };
     times.push(time);
-    outgoing.on('finish', () => {
+    outgoing.on('close', () => {
       time.ended = performance.now();
+      time.status = outgoing.writableFinished ? outgoing.statusCode : null;
     });
     setTimeout(() => {
       // Only the short bodies of POST requests are read before the fault is chosen.
@@ -172,12 +177,12 @@ export async function startFaultyS3(
     takeLongestChain() {
       const taken = times.sort((a, b) => a.began - b.began);
       times = [];
-      const lengths: number[] = [];
-      for (const [at, { began }] of taken.entries()) {
-        const before = taken.slice(0, at).flatMap(({ ended }, n) => (ended <= began ? [lengths[n]!] : []));
-        lengths.push(1 + Math.max(0, ...before));
+      const chains: string[][] = [];
+      for (const [at, { began, line, status }] of taken.entries()) {
+        const before = taken.slice(0, at).flatMap(({ ended }, n) => (ended <= began ? [chains[n]!] : []));
+        chains.push([...longest(before), `${status ?? 'none'} ${line}`]);
       }
-      return Math.max(0, ...lengths);
+      return longest(chains);
     },
     async close() {
       const closed = once(server, 'close');
@@ -187,6 +192,10 @@ export async function startFaultyS3(
       own.destroy();
     },
   };
+}
+
+function longest(chains: readonly string[][]): string[] {
+  return chains.reduce((one, other) => (other.length > one.length ? other : one), []);
 }
 
 /** A listing whose objects bear the time of a clock when they were first listed. */

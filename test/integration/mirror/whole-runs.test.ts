@@ -24,7 +24,7 @@ interface Cost {
   readonly activities: readonly string[];
   readonly requests: readonly string[];
   /** The longest chain of requests to the store that were sent in turn. */
-  readonly chain: number;
+  readonly chain: readonly string[];
 }
 
 /** A mirror behind a faulty store. */
@@ -204,7 +204,7 @@ describe('a run that fits into memory', () => {
     expect(cost.activities).toContain('worktrack.run');
     expect(cost.events, cost.types.join()).toBeLessThanOrEqual(25);
     expect(cost.requests.length, cost.requests.join()).toBeLessThanOrEqual(16);
-    expect(cost.chain).toBeLessThanOrEqual(12);
+    expect(cost.chain.length, cost.chain.join('\n')).toBeLessThanOrEqual(12);
     await world.checkLake();
   });
 
@@ -219,6 +219,9 @@ describe('a run that fits into memory', () => {
         yaml: UNCOMPRESSED,
       });
       try {
+        // versitygw removes the lake's folder with the only object in it, here that of the trial. A request that creates the first
+        // part in this folder meanwhile is refused, and sent again.
+        await stack.store.write('KEEP' as ObjectKey, Buffer.from('the folder'));
         await stack.startWorker();
         s3.takeRequests();
         s3.takeLongestChain();
@@ -227,7 +230,8 @@ describe('a run that fits into memory', () => {
         expect(outcome).toBe('published');
         expect(requests.some((request) => request.includes('_probe-'))).toBe(true);
         expect(requests.filter((request) => request.startsWith('HEAD'))).toHaveLength(rows > 400 ? 1 : 0);
-        expect(s3.takeLongestChain(), requests.join('\n')).toBeLessThanOrEqual(12);
+        const chain = s3.takeLongestChain();
+        expect(chain.length, chain.join('\n')).toBeLessThanOrEqual(12);
       } finally {
         await stack.stop();
         await s3.close();

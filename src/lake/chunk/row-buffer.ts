@@ -1,33 +1,29 @@
 import type { ByteString, Cells } from '../../core/brands.js';
+import { GrowingMemory } from '../../core/growing-memory.js';
 import { writeRow } from '../rows/csv.js';
 import type { DeletedRule, recordJudge } from '../rows/deletion-mark.js';
 import { cellRule, type ReadyProfile } from '../rows/profile.js';
 import { ABSENT_CELL, type SortKey, sortKey } from '../rows/row.js';
 
-const FIRST_BYTES = 64 * 1024;
-/** Address space of a buffer, which takes memory only as far as it has grown. Beyond it, a buffer is copied into a larger one. */
-const SPAN_BYTES = 32 * 1024 * 1024;
+/** What is noted of a row: the end of its text, that of its key, and its number of data cells. */
+const NOTES = 3;
 
 /**
- * Holds rows as CSV text in one buffer outside the JavaScript heap. Millions of small heap values would spend more time
- * in garbage collection than in all other work. The buffer grows without a copy, and `release` gives its memory back immediately:
- * V8 frees a buffer that is no longer used only when it next collects its old generation.
+ * Holds rows as CSV text, with their keys, outside the JavaScript heap. Millions of small heap values would spend more time in
+ * garbage collection than in all other work, and V8 would keep those of a chunk until it next collects its old generation.
  */
 export class RowBuffer {
-  readonly keys: SortKey[] = [];
-  /** Number of data cells in each row. Columns added after the row was written are missing at its end. */
-  readonly widths: number[] = [];
+  readonly #text = new GrowingMemory((memory) => Buffer.from(memory));
+  readonly #keys = new GrowingMemory((memory) => Buffer.from(memory));
+  readonly #notes = new GrowingMemory((memory) => new Uint32Array(memory));
   /** The first row of each page. */
   readonly #pages: number[] = [];
-  /** End offset of each row, after its LF. */
-  readonly #ends: number[] = [];
-  #memory = new ArrayBuffer(FIRST_BYTES, { maxByteLength: SPAN_BYTES });
-  #bytes = Buffer.from(this.#memory);
+  #rows = 0;
   #ascending = true;
 
   /** Number of rows. */
   get rows(): number {
-    return this.#ends.length;
+    return this.#rows;
   }
 
   /** Whether each key is greater than the key before it. */
@@ -36,27 +32,55 @@ export class RowBuffer {
   }
 
   get size(): number {
-    return this.offset(this.rows);
+    return this.offset(this.#rows);
   }
 
   /** Start offset of a row in bytes. For `rows`, the offset is `size`. */
   offset(row: number): number {
-    return row === 0 ? 0 : this.#ends[row - 1]!;
+    return row === 0 ? 0 : this.#notes.view[NOTES * (row - 1)]!;
+  }
+
+  /** Number of data cells in a row. Columns added after the row was written are missing at its end. */
+  width(row: number): number {
+    return this.#notes.view[NOTES * row + 2]!;
   }
 
   /** The text of rows `from` up to, but not including, `to`, without a copy. It is valid until `add`, `clear` or `release`. */
   bytes(from: number, to: number): Buffer {
-    return this.#bytes.subarray(this.offset(from), this.offset(to));
+    return this.#text.view.subarray(this.offset(from), this.offset(to));
   }
 
   /** Copies the rows `from` up to, but not including, `to`. Returns their size in bytes. */
   copy(from: number, to: number, target: Buffer, at: number): number {
-    return this.#bytes.copy(target, at, this.offset(from), this.offset(to));
+    return this.#text.view.copy(target, at, this.offset(from), this.offset(to));
   }
 
   /** The text of one row, with its LF. */
   row(at: number): ByteString {
-    return this.#bytes.toString('latin1', this.offset(at), this.offset(at + 1)) as ByteString;
+    return this.#text.view.toString('latin1', this.offset(at), this.offset(at + 1)) as ByteString;
+  }
+
+  key(at: number): SortKey {
+    return this.#keys.view.toString('latin1', this.keyOffset(at), this.keyOffset(at + 1)) as SortKey;
+  }
+
+  /** All keys, as parts of one text. */
+  keys(): SortKey[] {
+    const text = this.#keys.view.toString('latin1', 0, this.keyOffset(this.#rows));
+    return Array.from(
+      { length: this.#rows },
+      (_, at) => text.slice(this.keyOffset(at), this.keyOffset(at + 1)) as SortKey,
+    );
+  }
+
+  /** The bytes of all keys, one after the other (`keyOffset`). They are valid until `add`, `clear` or `release`. */
+  get keyBytes(): Buffer {
+    return this.#keys.view;
+  }
+
+  /** Start offset of a key in `keyBytes`. For `rows`, the offset is the end of the last key. */
+  keyOffset(row: number): number {
+    return row === 0 ? 0 : this.#notes.view[NOTES * (row - 1) + 1]!;
   }
 
   /**
@@ -67,14 +91,24 @@ export class RowBuffer {
    */
   add(keys: readonly SortKey[], text: string, ends: readonly number[], width: number): void {
     const from = this.size;
-    this.#reserve(text.length);
-    this.#bytes.write(text, from, 'latin1');
-    for (const [at, key] of keys.entries()) this.#note(key, width, from + ends[at]!);
+    let keyEnd = this.keyOffset(this.#rows);
+    const joined = keys.join('');
+    this.#reserve(text.length, joined.length, keys.length);
+    this.#text.view.write(text, from, 'latin1');
+    this.#keys.view.write(joined, keyEnd, 'latin1');
+    let before = this.#ascending && this.#rows > 0 ? this.key(this.#rows - 1) : null;
+    for (let at = 0; at < keys.length; at++) {
+      const key = keys[at]!;
+      if (this.#ascending && before !== null) this.#ascending = before < key;
+      before = key;
+      keyEnd += key.length;
+      this.#note(from + ends[at]!, keyEnd, width);
+    }
   }
 
   /** Notes that the rows added from now on are of another page. */
   beginPage(): void {
-    this.#pages.push(this.rows);
+    this.#pages.push(this.#rows);
   }
 
   /** Whether two rows, the first one first, were on one page. */
@@ -85,62 +119,57 @@ export class RowBuffer {
   /** Adds the rows of a page. */
   addAll(other: RowBuffer): void {
     this.beginPage();
-    const from = this.size;
-    this.#reserve(other.size);
-    other.copy(0, other.rows, this.#bytes, from);
-    for (let at = 0; at < other.rows; at++) {
-      this.#note(other.keys[at]!, other.widths[at]!, from + other.#ends[at]!);
-    }
+    this.#addRange(other, 0, other.rows);
+    this.#ascending &&= other.ascending;
   }
 
   /** Adds one row of another buffer. */
   addRow(other: RowBuffer, at: number): void {
-    const from = this.size;
-    const bytes = other.offset(at + 1) - other.offset(at);
-    this.#reserve(bytes);
-    other.copy(at, at + 1, this.#bytes, from);
-    this.#note(other.keys[at]!, other.widths[at]!, from + bytes);
+    this.#addRange(other, at, at + 1);
   }
 
-  #note(key: SortKey, width: number, end: number): void {
-    if (this.#ascending && this.rows > 0) this.#ascending = this.keys[this.rows - 1]! < key;
-    this.keys.push(key);
-    this.widths.push(width);
-    this.#ends.push(end);
+  #addRange(other: RowBuffer, from: number, to: number): void {
+    if (from === to) return;
+    if (this.#ascending && this.#rows > 0) this.#ascending = this.key(this.#rows - 1) < other.key(from);
+    const [text, keys] = [this.size, this.keyOffset(this.#rows)];
+    const [otherText, otherKeys] = [other.offset(from), other.keyOffset(from)];
+    const [textEnd, keyEnd] = [other.offset(to), other.keyOffset(to)];
+    this.#reserve(textEnd - otherText, keyEnd - otherKeys, to - from);
+    other.#text.view.copy(this.#text.view, text, otherText, textEnd);
+    other.#keys.view.copy(this.#keys.view, keys, otherKeys, keyEnd);
+    for (let at = from; at < to; at++)
+      this.#note(
+        text + other.offset(at + 1) - otherText,
+        keys + other.keyOffset(at + 1) - otherKeys,
+        other.width(at),
+      );
+  }
+
+  #note(end: number, keyEnd: number, width: number): void {
+    const notes = this.#notes.view;
+    const at = NOTES * this.#rows++;
+    notes[at] = end;
+    notes[at + 1] = keyEnd;
+    notes[at + 2] = width;
+  }
+
+  #reserve(text: number, keys: number, rows: number): void {
+    this.#text.reserve(this.size + text);
+    this.#keys.reserve(this.keyOffset(this.#rows) + keys);
+    this.#notes.reserve(NOTES * (this.#rows + rows));
   }
 
   /** Removes all rows and keeps the memory for the next ones. */
   clear(): void {
-    this.keys.length = 0;
-    this.widths.length = 0;
+    this.#rows = 0;
     this.#pages.length = 0;
-    this.#ends.length = 0;
     this.#ascending = true;
   }
 
   /** Removes all rows and gives their memory back. */
   release(): void {
     this.clear();
-    this.#memory.resize(0);
-    this.#bytes = Buffer.from(this.#memory);
-  }
-
-  #reserve(bytes: number): void {
-    const needed = this.size + bytes;
-    if (needed <= this.#bytes.length) return;
-    const length = Math.max(needed, 2 * this.#bytes.length);
-    const { maxByteLength } = this.#memory;
-    if (needed <= maxByteLength) {
-      this.#memory.resize(Math.min(length, maxByteLength));
-      this.#bytes = Buffer.from(this.#memory);
-    } else {
-      const memory = new ArrayBuffer(length, { maxByteLength: 2 * length });
-      const larger = Buffer.from(memory);
-      this.#bytes.copy(larger, 0, 0, this.size);
-      this.#memory.resize(0);
-      this.#memory = memory;
-      this.#bytes = larger;
-    }
+    for (const memory of [this.#text, this.#keys, this.#notes]) memory.release();
   }
 }
 
@@ -226,7 +255,7 @@ export class RowWriter {
       keys.push(this.#keyOf(cells));
       ends.push(text.length);
     }
-    into.add(detachAll(keys), text, ends, names.length);
+    into.add(keys, text, ends, names.length);
     return { keyless, thin, ignored };
   }
 
@@ -263,15 +292,4 @@ function writeTombstone(cells: Cells, delimiter: string): string {
     cell === undefined ? ABSENT_CELL : writeRow([cell], delimiter).slice(0, -1),
   );
   return `${written.join(delimiter)}\n`;
-}
-
-/** Copies the keys into one new string. In V8 a slice keeps its whole parent string alive, here the body of a page. */
-function detachAll(keys: readonly SortKey[]): SortKey[] {
-  const text = Buffer.from(keys.join(''), 'latin1').toString('latin1');
-  let end = 0;
-  return keys.map((key) => {
-    const from = end;
-    end += key.length;
-    return text.slice(from, end) as SortKey;
-  });
 }

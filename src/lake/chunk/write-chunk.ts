@@ -7,9 +7,10 @@ import { BLOCK_BYTES, PartWriter, type RowRun } from '../part/part-writer.js';
 import { type Column, headerRow } from '../rows/data-columns.js';
 import { newestOf, type VersionRules } from '../rows/newer.js';
 import type { Profile } from '../rows/profile.js';
-import { isTombstone, payloadAt, type SortKey } from '../rows/row.js';
+import { isTombstone, payloadAt } from '../rows/row.js';
 import type { ObjectStore } from '../store/index.js';
 import type { RowBuffer } from './row-buffer.js';
+import type { SortedRows } from './sort-rows.js';
 
 interface ChunkOptions extends Pick<VersionRules, 'isNewer'>, Partial<Pick<VersionRules, 'hasTombstones'>> {
   readonly profile: Profile;
@@ -24,17 +25,18 @@ interface WrittenChunk {
   readonly duplicates: number;
 }
 
-/** Sorts the rows by key, keeps the newest row of each key, and stages them as one part. */
+/** Keeps the newest row of each key, and stages them as one part, in the order of their keys. */
 export async function writeChunk(
   store: ObjectStore,
   key: ObjectKey,
-  buffer: RowBuffer,
+  sorted: SortedRows,
   columns: readonly Column[],
   { profile, signal, isNewer, hasTombstones = false }: ChunkOptions,
 ): Promise<WrittenChunk> {
+  const { buffer } = sorted;
   const { delimiter } = profile.csv;
   const rows = new PaddedRows(buffer, columns.length, delimiter);
-  const { order, twins } = newestInOrder(buffer, rows, { isNewer, hasTombstones, delimiter });
+  const { order, twins } = newestInOrder(sorted, rows, { isNewer, hasTombstones, delimiter });
   const write = (to: ObjectKey, positions: Positions): Promise<StagedChunk> =>
     writeRows(store, to, { buffer, rows, order: positions, columns, profile, signal });
   const chunk = await write(key, order);
@@ -77,8 +79,8 @@ async function writeRows(
       await writer.append({
         text: rows.gather(order, from, to, bytes),
         rows: to - from,
-        first: buffer.keys[order[from]!]!,
-        last: buffer.keys[order[to - 1]!]!,
+        first: buffer.key(order[from]!),
+        last: buffer.key(order[to - 1]!),
       });
       from = to;
     }
@@ -168,7 +170,7 @@ class PaddedRows {
   }
 
   #missing(at: number): number {
-    return this.columns - this.buffer.widths[at]!;
+    return this.columns - this.buffer.width(at);
   }
 
   #tail(at: number): string {
@@ -183,26 +185,27 @@ interface Twin {
 }
 
 /** Positions of the rows to keep, sorted by key, and those of the replaced rows that differ. */
-function newestInOrder(buffer: RowBuffer, rows: PaddedRows, rules: VersionRules) {
-  const { keys, ascending } = buffer;
-  const order = Uint32Array.from(keys, (_, at) => at);
+function newestInOrder(
+  { buffer, order, isSame }: SortedRows,
+  rows: PaddedRows,
+  rules: VersionRules,
+): { readonly order: Positions; readonly twins: readonly Twin[] } {
   const twins: Twin[] = [];
-  if (ascending) return { order, twins };
-  // Equal keys keep their order.
-  order.sort((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : a - b));
-  const kept: number[] = [];
+  if (buffer.ascending) return { order, twins };
+  const kept = new Uint32Array(order.length);
+  let keys = 0;
   for (const at of order) {
-    const before = kept.at(-1);
-    if (before === undefined || keys[before] !== keys[at]) kept.push(at);
+    const before = kept[keys - 1];
+    if (before === undefined || !isSame(before, at)) kept[keys++] = at;
     else {
-      const isKnown = twins.length > 0 && keys[twins.at(-1)!.at] === keys[at];
+      const isKnown = twins.length > 0 && isSame(twins.at(-1)!.at, at);
       const isTwin = !isKnown && areTwins(rows.text(before), rows.text(at));
       const winner = newerAt(before, at, rows, rules);
-      kept[kept.length - 1] = winner;
+      kept[keys - 1] = winner;
       if (isTwin) twins.push({ at: winner === at ? before : at, isProof: buffer.areOnePage(before, at) });
     }
   }
-  return { order: kept, twins };
+  return { order: kept.subarray(0, keys), twins };
 }
 
 /** Whether two live rows of a key have different values. */
@@ -220,26 +223,13 @@ function newerAt(first: number, then: number, rows: PaddedRows, rules: VersionRu
   return then;
 }
 
+/** The first and the last key of some rows. */
 type KeySpan = Pick<StagedChunk, 'first' | 'last'>;
 
 /**
  * Whether the key range of some rows overlaps no earlier chunk, as in a list in descending or ascending order of the key. One
  * foreign row between the rows of a block keeps a merge from copying the block, so a small overlap counts.
- *
- * @param keys of the rows, in any order; at least one
  */
-export function isApart(keys: readonly SortKey[], chunks: readonly KeySpan[]): boolean {
-  // In most other orders, the first key already shows it.
-  let first = keys[0]!;
-  let last = first;
-  if (overlapsAny({ first, last }, chunks)) return false;
-  for (const key of keys) {
-    if (key < first) first = key;
-    else if (key > last) last = key;
-  }
-  return !overlapsAny({ first, last }, chunks);
-}
-
-function overlapsAny(span: KeySpan, chunks: readonly KeySpan[]): boolean {
-  return chunks.some(({ first, last }) => first <= span.last && span.first <= last);
+export function isApart(span: KeySpan, chunks: readonly KeySpan[]): boolean {
+  return chunks.every(({ first, last }) => last < span.first || span.last < first);
 }

@@ -4,6 +4,7 @@ import { type DamagedError, damagedObject } from '../damaged-error.js';
 import type { Block } from '../documents/block-index.js';
 import { crc32 } from '../store/crc32.js';
 import type { ObjectStore } from '../store/index.js';
+import { BlockRows } from './block-rows.js';
 import { type Framing, type PackedBlocks, plainFraming } from './framing.js';
 
 /** What makes a reader request blocks before they are needed. */
@@ -160,9 +161,24 @@ export class BlockReader {
 
   /** Reads the rows of a block. @throws DamagedError if they do not match the block index */
   async rows(at: number): Promise<ByteString> {
+    const raw = await this.#unpacked(at);
+    const rows = raw.toString('latin1') as ByteString;
+    pool.giveBack(raw);
+    return rows;
+  }
+
+  /** As `rows`, but only a few of them are in memory as text. The caller can release them. */
+  async openRows(at: number): Promise<BlockRows> {
+    const raw = await this.#unpacked(at);
+    return new BlockRows(raw, () => pool.giveBack(raw));
+  }
+
+  /** The rows of a block as bytes. */
+  async #unpacked(at: number): Promise<Buffer> {
     const block = this.blocks[at]!;
     const taken = await this.packedBlocks(at, () => false);
-    const raw = await this.part.framing.unpack(taken.bytes[0]!, block.rawBytes).catch((cause: unknown) => {
+    const packed = taken.bytes[0]!;
+    const raw = await this.part.framing.unpack(packed, block.rawBytes).catch((cause: unknown) => {
       throw this.damagedBlock(at, 'cannot be decompressed', cause);
     });
     // Plain rows are stored unchanged, so `packedBlocks` has already checked this checksum.
@@ -170,9 +186,8 @@ export class BlockReader {
     if (raw.length !== block.rawBytes || !(isChecked || crc32(raw) === block.rawCrc32)) {
       throw this.damagedBlock(at, 'does not contain the rows of its index');
     }
-    const rows = raw.toString('latin1') as ByteString;
-    releaseBlocks(taken);
-    return rows;
+    if (raw !== packed) releaseBlocks(taken);
+    return raw;
   }
 
   /** The error for a damaged block. A reader may have only some of the part's blocks, so it names the block's offset. */

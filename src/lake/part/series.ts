@@ -83,9 +83,13 @@ export class PartSeries implements RowOutput {
     const full = this.#full;
     if (full.length === 0) return;
     this.#full = [];
-    for (const { rows, first, last } of full) {
+    for (const { rows, first, last, bytes } of full) {
       const part = await this.#current();
-      await part.append({ text: rows.join('') as ByteString, rows: rows.length, first, last });
+      const fill = (into: Buffer): void => {
+        let at = 0;
+        for (const row of rows) at += into.write(row, at, 'latin1');
+      };
+      await part.append({ text: { bytes, fill }, rows: rows.length, first, last });
     }
   }
 

@@ -2,9 +2,9 @@ import type { ByteString } from '../../core/brands.js';
 import { inParallel } from '../../core/in-parallel.js';
 import type { DamagedError } from '../../lake/damaged-error.js';
 import type { Block } from '../../lake/documents/block-index.js';
+import type { BlockRows } from '../../lake/part/block-rows.js';
 import type { PackedBlocks } from '../../lake/part/framing.js';
 import type { BlockReader } from '../../lake/part/reader.js';
-import { RowScanner } from '../../lake/rows/csv.js';
 import { payloadAt, rowKey, type SortKey } from '../../lake/rows/row.js';
 import { byKey, type KeyRange } from '../key-ranges.js';
 
@@ -41,10 +41,8 @@ export class MergeSource {
   key: SortKey | null = null;
   readonly #options: SourceOptions;
   #block = 0;
-  #text: ByteString | null = null;
-  #rows: RowScanner | null = null;
-  #start = 0;
-  #end = 0;
+  /** Those of the open block. */
+  #rows: BlockRows | null = null;
 
   constructor(options: SourceOptions) {
     this.#options = options;
@@ -67,7 +65,7 @@ export class MergeSource {
 
   /** The next block, if it can be copied unchanged: unopened, inside the range, current format. Otherwise `null`. */
   get wholeBlock(): Block | null {
-    if (this.#text !== null || this.#options.adapt !== null) return null;
+    if (this.#rows !== null || this.#options.adapt !== null) return null;
     const block = this.#options.reader.blocks[this.#block];
     return block !== undefined && this.#contains(block) ? block : null;
   }
@@ -83,45 +81,50 @@ export class MergeSource {
 
   /** Whether the rows of the next block are available. */
   get isOpen(): boolean {
-    return this.#text !== null;
+    return this.#rows !== null;
   }
 
   /** Reads the next block, so that its rows are available. */
   async open(): Promise<void> {
-    if (this.#text !== null || this.key === null) return;
-    this.#text = await this.#options.reader.rows(this.#block);
-    this.#rows = new RowScanner(this.#text);
-    this.#start = 0;
+    if (this.#rows !== null || this.key === null) return;
+    this.#rows = await this.#options.reader.openRows(this.#block);
     this.#readKey();
   }
 
   /** The next row, in the current format. The block must be open. */
   row(): ByteString {
-    const row = this.#text!.slice(this.#start, this.#end) as ByteString;
+    const { text, start, end } = this.#rows!;
+    const row = text.slice(start, end) as ByteString;
     return this.#options.adapt === null ? row : this.#options.adapt(row);
   }
 
   /** Moves past a row. Returns false at the end of the block; the caller must then call `nextBlock`. */
   step(): boolean {
-    this.#start = this.#end;
-    if (this.#start >= this.#text!.length) {
+    const rows = this.#rows!;
+    const block = this.#options.reader.blocks[this.#block]!;
+    if (!rows.next()) {
       // The order of a merge depends on the keys in the index.
-      if (this.key !== this.#options.reader.blocks[this.#block]!.last) throw this.#otherKeys();
+      if (this.key !== block.last) throw this.#otherKeys();
       return false;
     }
     const { delimiter, keyColumns, range } = this.#options;
-    this.#end = this.#rows!.end(this.#start);
-    const key = rowKey(this.#text!, payloadAt(this.#text!, this.#start), keyColumns, delimiter);
-    if (this.#start === 0 && key !== this.#options.reader.blocks[this.#block]!.first) throw this.#otherKeys();
+    const { text, start } = rows;
+    const key = rowKey(text, payloadAt(text, start), keyColumns, delimiter);
+    if (rows.isFirst && key !== block.first) throw this.#otherKeys();
     if (range.to !== null && key >= range.to) this.#finish();
     else this.key = key;
     return true;
   }
 
   async nextBlock(): Promise<void> {
-    this.#text = null;
+    this.#closeBlock();
     this.#block++;
     await this.#enterBlock();
+  }
+
+  #closeBlock(): void {
+    this.#rows?.release();
+    this.#rows = null;
   }
 
   async #enterBlock(): Promise<void> {
@@ -138,7 +141,6 @@ export class MergeSource {
 
   #readKey(): void {
     const { from } = this.#options.range;
-    this.#end = 0;
     do {
       if (!this.step()) throw this.#otherKeys();
     } while (from !== null && this.key !== null && this.key < from);
@@ -158,6 +160,7 @@ export class MergeSource {
 
   #finish(): void {
     this.key = null;
+    this.#closeBlock();
     this.#options.reader.release();
   }
 }

@@ -30,7 +30,7 @@ export function timesOf(
   let first: number | null = null;
   let last = Number.NEGATIVE_INFINITY;
   for (let at = 0; at < records; at++) {
-    const time = rows.widths[at]! > column ? exactTime(read(rows.row(at))) : null;
+    const time = rows.width(at) > column ? exactTime(read(rows.row(at))) : null;
     if (time === null || time < last) return null;
     first ??= time;
     last = time;

@@ -364,7 +364,7 @@ export class PageChain {
     const { run, reader } = this.#options;
     const times = timesOf(page, reader.columns.names, run.resource);
     const before = cursor === null ? undefined : latest;
-    this.#last = times === null ? null : { keys: [...page.rows.keys], first: times.first };
+    this.#last = times === null ? null : { keys: page.rows.keys(), first: times.first };
     return times === null || before === null || (before !== undefined && times.first < before)
       ? null
       : times.last;
@@ -460,7 +460,7 @@ export class PageChain {
     const round = { number: 0, since: toUtcSeconds(first), after: first };
     const page = await this.#try({ ...this.#at, cursor: null, round });
     if (page === null) return false;
-    const isSame = showsSame(keys, page.value.rows.keys);
+    const isSame = showsSame(keys, page.value.rows.keys());
     this.#drop(page.value);
     return isSame;
   }

@@ -293,8 +293,8 @@ async function checkShift(
     for (const { cursor, first } of marksToCheck(marks, readPages)) {
       const request = { resource: name, path, params, limit: pageSize, cursor, updatedSince, signal };
       const { value } = await client.listPage(request, (body) => new PageReader(run, columns).read(body));
-      const [key] = value.rows.keys;
-      if (key === undefined || recordKeyHash(key) !== first) return { kind: 'shifted' };
+      const { rows } = value;
+      if (rows.rows === 0 || recordKeyHash(rows.key(0)) !== first) return { kind: 'shifted' };
     }
     return { kind: 'same' };
   } catch (error) {

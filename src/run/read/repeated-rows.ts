@@ -27,7 +27,7 @@ export class RepeatedRows {
   addKnown(buffer: RowBuffer, rows: RowBuffer): number {
     buffer.beginPage();
     let dropped = 0;
-    for (const [at, key] of rows.keys.entries()) {
+    for (const [at, key] of rows.keys().entries()) {
       const digest = hash('sha256', rows.bytes(at, at + 1), 'base64');
       if (this.#last.get(key) === digest) {
         dropped++;

@@ -8,6 +8,7 @@ import {
   withPage,
 } from '../../core/list-evidence.js';
 import { RowBuffer } from '../../lake/chunk/row-buffer.js';
+import { sortRows } from '../../lake/chunk/sort-rows.js';
 import { isApart, writeChunk } from '../../lake/chunk/write-chunk.js';
 import { quarantineKey } from '../../lake/documents/lake-layout.js';
 import type { RunFile } from '../../lake/documents/run-file.js';
@@ -55,7 +56,7 @@ const CHUNK_BODY_BYTES = 4 * 1024 * 1024;
  */
 const RUN_BYTES = 14 * 1024 * 1024;
 const RUN_SPACE_BYTES = 16 * 1024 * 1024;
-/** A row takes some hundred bytes in addition to its text, so short rows end a chunk earlier. */
+/** A row takes some fifty bytes in addition to its text, and as many while a chunk is sorted, so short rows end a chunk earlier. */
 const RUN_ROWS = 200_000;
 /** Rows are also staged after this time: a killed worker loses no more reading than this (docs/explanation/how-it-works.md#one-run). */
 const CHUNK_MS = 5000;
@@ -242,10 +243,9 @@ export class Stager {
 
   #marks({ rows }: Page, chainChanged: boolean): readonly Mark[] {
     const { marks, cursor, readPages } = this.#ahead;
-    const [key] = rows.keys;
     if (chainChanged) return [];
-    if (cursor === null || key === undefined) return marks;
-    return withMark(marks, { page: readPages, cursor, first: recordKeyHash(key) });
+    if (cursor === null || rows.rows === 0) return marks;
+    return withMark(marks, { page: readPages, cursor, first: recordKeyHash(rows.key(0)) });
   }
 
   /** Buffers the rows of a page. Returns how many of its records were buffered. */
@@ -269,7 +269,7 @@ export class Stager {
     this.#quarantine.push(...aside);
     const { rows } = page;
     const unwritten = aside.map((cells) => cells.join('\0') as SortKey);
-    const dropped = this.progress.add([...rows.keys, ...unwritten], this.#options.now())
+    const dropped = this.progress.add([...rows.keys(), ...unwritten], this.#options.now())
       ? this.#repeated.addNew(this.#buffer, rows)
       : this.#repeated.addKnown(this.#buffer, rows);
     this.#dropped += dropped;
@@ -341,11 +341,12 @@ export class Stager {
     }
     if (buffer.rows > 0) {
       // A merge copies the blocks of such rows, so they are compressed here, once.
-      const isCopied = chunks.length === 0 ? buffer.ascending : isApart(buffer.keys, chunks);
+      const sorted = sortRows(buffer);
+      const isCopied = chunks.length === 0 ? buffer.ascending : isApart(sorted, chunks);
       const framing = isCopied || !this.#isNear ? framingOf(run.resource.csv) : plainFraming;
       const name = staging.own('chunk', sequence, framing.extension);
       const begun = performance.now();
-      const written = await writeChunk(store, staging.key(name), buffer, known, {
+      const written = await writeChunk(store, staging.key(name), sorted, known, {
         profile: run.resource,
         ...versionRules(run.resource, reader.columns.names),
       });

@@ -4,6 +4,7 @@ import { readListPage } from '../../api/json/page.js';
 import { recordIn } from '../../api/json/record-in.js';
 import { type ByteString, type Cells, fromByteString, toByteString } from '../../core/brands.js';
 import { RowBuffer } from '../../lake/chunk/row-buffer.js';
+import { sortRows } from '../../lake/chunk/sort-rows.js';
 import { writeChunk } from '../../lake/chunk/write-chunk.js';
 import type { WritingRun } from '../../lake/documents/run-file.js';
 import type { Stage } from '../../lake/documents/stage-file.js';
@@ -121,7 +122,7 @@ export class ShownRecords {
     const columns = this.#reader.columns.toColumns();
     const name = staging.own('shown', this.#sequence++, framing.extension);
     const key = staging.key(name);
-    const { chunk, duplicates } = await writeChunk(staging.store, key, buffer, columns, {
+    const { chunk, duplicates } = await writeChunk(staging.store, key, sortRows(buffer), columns, {
       profile: resource,
       ...versionRules(resource, this.#reader.columns.names),
     });

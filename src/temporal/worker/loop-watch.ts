@@ -14,6 +14,8 @@ interface LoopWatchOptions {
 /** A shorter block is not logged, ms. */
 const BLOCKED_MS = 5_000;
 const CHECK_MS = 500;
+/** No other check so soon after one: hundreds of short activities would take longer to check than to run. */
+const PAUSE_MS = 100;
 /** With less CPU time, the process was suspended, or the machine slept. */
 const MIN_CPU_MS = 1_000;
 
@@ -53,6 +55,7 @@ export class LoopWatch {
 
   #check(): void {
     const { at, cpuMs } = this.#last;
+    if (this.#now() - at < PAUSE_MS) return;
     this.#last = { at: this.#now(), cpuMs: this.#cpuMs() };
     const blockedMs = this.#last.at - at - (this.#timer === null ? Number.POSITIVE_INFINITY : CHECK_MS);
     if (blockedMs < BLOCKED_MS || this.#last.cpuMs - cpuMs < MIN_CPU_MS) return;

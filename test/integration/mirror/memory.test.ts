@@ -17,7 +17,7 @@ const READ = `
     all.addAll(page.rows);
     reader.release(page);
   }
-  if (all.keys.length !== 1000) throw new Error('rows are missing');
+  if (all.rows !== 1000) throw new Error('rows are missing');
 `;
 
 /** Writes 2,000 blocks, each cut from a separate text of 100 KB, into a store that keeps nothing. */

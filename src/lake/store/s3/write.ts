@@ -1,4 +1,3 @@
-import type { PutObjectCommand } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../../../core/brands.js';
 import { crc32, crc32Combine, crc32ToBase64, crc32ToHex } from '../crc32.js';
 import { digestOf } from '../digest.js';
@@ -6,6 +5,7 @@ import { StoreError, StoreUnclearError } from '../errors.js';
 import { GuardedWriter } from '../guarded-writer.js';
 import { contentTypeOf } from '../key.js';
 import type { Expected, SwapResult, WriteOptions, WrittenObject } from '../port.js';
+import { noteDigest } from './body-digest.js';
 import type { S3Connection } from './connection.js';
 import { MAX_PARTS, type MultipartUpload, PART_BYTES } from './multipart.js';
 import { fullCrc32, sendOptions, strongEtag } from './read.js';
@@ -43,24 +43,13 @@ async function sendObject(
     ContentType: contentTypeOf(key),
     ChecksumCRC32: crc32ToBase64(written.crc32),
   });
-  signWith(command, written.sha256);
+  noteDigest(bytes, written.sha256);
   const answer = await s3.run('write', key, signal, () => s3.client.send(command, sendOptions(signal)));
   const isConfirmed = fullCrc32(answer.ChecksumCRC32, answer.ChecksumType) === written.crc32;
   return {
     written: isConfirmed ? { ...written, confirmed: true } : written,
     isFree: answer.$metadata.attempts === 1,
   };
-}
-
-/** Signs the request with the SHA-256 of its body, which the SDK would otherwise compute again. */
-function signWith(command: PutObjectCommand, sha256: string): void {
-  command.middlewareStack.add(
-    (next) => (args) => {
-      (args.request as { readonly headers: Record<string, string> }).headers['x-amz-content-sha256'] = sha256;
-      return next(args);
-    },
-    { step: 'build', name: 'worktrackBody' },
-  );
 }
 
 /**

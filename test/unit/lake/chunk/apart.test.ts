@@ -14,12 +14,13 @@ describe('Rows', () => {
           const [from, to] = [Math.min(...list), Math.max(...list)];
           return Array.from({ length: to - from + 1 }, (_, at) => from + at);
         };
-        const chunks = others.map((list) => ({
+        const spanOf = (list: readonly number[]) => ({
           first: keyOf(Math.min(...list)),
           last: keyOf(Math.max(...list)),
-        }));
+        });
+        const chunks = others.map(spanOf);
         const shared = others.some((list) => numbers(list).some((n) => numbers(own).includes(n)));
-        expect(isApart(own.map(keyOf), chunks)).toBe(!shared);
+        expect(isApart(spanOf(own), chunks)).toBe(!shared);
       }),
     );
   });

@@ -24,9 +24,9 @@ function filled(from: readonly Row[], into = new RowBuffer()): RowBuffer {
 
 function readBack(buffer: RowBuffer): Row[] {
   return Array.from({ length: buffer.rows }, (_, at) => ({
-    key: buffer.keys[at]!,
+    key: buffer.key(at),
     text: buffer.row(at),
-    width: buffer.widths[at]!,
+    width: buffer.width(at),
   }));
 }
 
@@ -41,11 +41,27 @@ describe('A buffer of rows', () => {
         const pageOf = pages.flatMap((page, at) => page.map(() => at));
         const isSame = pageOf.slice(1).map((page, at) => page === pageOf[at]);
         expect(isSame.map((_, at) => buffer.areOnePage(at, at + 1))).toEqual(isSame);
+        expect(buffer.keys()).toEqual(all.map(({ key }) => key));
+        expect(buffer.ascending).toBe(all.every(({ key }, at) => at === 0 || all[at - 1]!.key < key));
         const middle = all.length >> 1;
         const text = all.map((row) => row.text);
         expect(buffer.bytes(0, middle).toString('latin1')).toBe(text.slice(0, middle).join(''));
         expect(buffer.bytes(middle, all.length).toString('latin1')).toBe(text.slice(middle).join(''));
         expect(buffer.size).toBe(text.join('').length);
+      }),
+      { numRuns: rounds(50) },
+    );
+  });
+
+  it('takes single rows of another buffer', () => {
+    fc.assert(
+      fc.property(rows, fc.array(fc.nat(19), { maxLength: 10 }), (page, picks) => {
+        const [from, into] = [filled(page), new RowBuffer()];
+        const picked = picks.filter((at) => at < page.length);
+        for (const at of picked) into.addRow(from, at);
+        expect(readBack(into)).toEqual(picked.map((at) => page[at]));
+        const keys = picked.map((at) => page[at]!.key);
+        expect(into.ascending).toBe(keys.every((key, at) => at === 0 || keys[at - 1]! < key));
       }),
       { numRuns: rounds(50) },
     );
@@ -100,7 +116,7 @@ describe('A writer of rows', () => {
       const buffer = new RowBuffer();
       const { keyless } = writer.write(records, ['source', 'id'], buffer);
       expect(keyless.map(({ at }) => at)).toEqual([1, 2, 3, 4]);
-      expect(new Set(buffer.keys).size).toBe(2);
+      expect(new Set(buffer.keys()).size).toBe(2);
     },
   );
 });

@@ -6,6 +6,7 @@ import type { ResourceSettings } from '../../../../src/core/settings.js';
 import { toUtcSeconds } from '../../../../src/core/utc-time.js';
 import { noFacts } from '../../../../src/core/value-facts.js';
 import { RowBuffer, RowWriter } from '../../../../src/lake/chunk/row-buffer.js';
+import { sortRows } from '../../../../src/lake/chunk/sort-rows.js';
 import { writeChunk } from '../../../../src/lake/chunk/write-chunk.js';
 import { indexKey } from '../../../../src/lake/documents/block-index.js';
 import { inFolder, nameOf, runFolder } from '../../../../src/lake/documents/lake-layout.js';
@@ -157,7 +158,7 @@ class Mirror {
         lake.store,
         // The rows of an unordered list are staged uncompressed.
         lake.newKey(staged.length % 2 === 0 ? framingOf(csv).extension : '.csv'),
-        buffer,
+        sortRows(buffer),
         columns.toColumns(),
         {
           profile: resource,
@@ -414,7 +415,7 @@ describe('A staged chunk', () => {
     buffer: RowBuffer,
     isNewer: ((a: ByteString, b: ByteString) => boolean | null) | null = null,
   ) => {
-    const written = await writeChunk(lake.store, lake.newKey(), buffer, columns, {
+    const written = await writeChunk(lake.store, lake.newKey(), sortRows(buffer), columns, {
       profile: profileOf(),
       isNewer,
     });
@@ -496,6 +497,6 @@ describe('A staged chunk', () => {
       'p,3,,\n',
       'p,4,,\n',
     ]);
-    expect(buffer.widths).toEqual([1, 3, 3, 3]);
+    expect([0, 1, 2, 3].map((at) => buffer.width(at))).toEqual([1, 3, 3, 3]);
   });
 });

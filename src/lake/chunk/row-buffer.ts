@@ -73,7 +73,7 @@ export class RowBuffer {
     );
   }
 
-  /** The bytes of all keys, one after the other (`keyOffset`). They are valid until `add`, `clear` or `release`. */
+  /** The bytes of all keys, without gaps (`keyOffset`). They are valid until `add`, `clear` or `release`. */
   get keyBytes(): Buffer {
     return this.#keys.view;
   }

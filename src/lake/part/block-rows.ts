@@ -4,7 +4,7 @@ import { RowScanner } from '../rows/csv.js';
 /** Bytes that are text at a time. A text that lives as long as a block of a merge would get into V8's old generation. */
 const WINDOW_BYTES = 16 * 1024;
 
-/** The rows of a block, one after the other. Only a window of the block is text. */
+/** The rows of a block, in turn. Only a window of the block is text. */
 export class BlockRows {
   /** The window. */
   #text = '' as ByteString;
@@ -17,7 +17,7 @@ export class BlockRows {
 
   /**
    * @param raw at least one row
-   * @param release frees the bytes, after which no other row may be read
+   * @param release frees the bytes. No other row may be read afterwards.
    */
   constructor(
     private readonly raw: Buffer,

@@ -10,23 +10,24 @@ type Layer = (next: unknown, context: unknown) => unknown;
  * takes 6% of the CPU time of a worker with many small resources, and leaves a quarter of its garbage. Its own cache
  * (`cacheMiddleware`) also shares the context of a request, such as its endpoint, among requests at the same time.
  *
- * Call it when the client has all its middlewares. A command may have none of its own, because others of its kind would get it.
+ * Call it when the client has all its middlewares. None may be added to a command, because others of its kind would get it.
  */
 export function sortMiddlewareOnce(client: S3Client): void {
   const { middlewareStack: own } = client;
   const known = new Map<string, readonly Layer[]>();
   const concat = (ofCommand: Stack): unknown => ({
     ...ofCommand,
-    resolve(handler: unknown, context: { readonly commandName: string }): unknown {
-      const layers = known.get(context.commandName) ?? layersOf(own.concat(ofCommand));
-      known.set(context.commandName, layers);
+    resolve(handler: unknown, context: { readonly commandName?: string }): unknown {
+      const name = context.commandName;
+      const layers = (name && known.get(name)) || layersOf(own.concat(ofCommand));
+      if (name) known.set(name, layers);
       return layers.reduceRight((next, layer) => layer(next, context), handler);
     },
   });
   client.middlewareStack = { ...own, concat: concat as Stack['concat'] };
 }
 
-/** The middlewares of a stack, the outermost first: the order in which the SDK calls stand-ins for them. */
+/** The middlewares of a stack, the outermost first. The SDK calls stand-ins for them, the innermost first. */
 function layersOf(stack: Stack): Layer[] {
   const layers: Layer[] = [];
   const standIn = (layer: unknown) => (next: unknown) => {

@@ -25,11 +25,11 @@ const CODES = 257;
  */
 export function sortRows(buffer: RowBuffer): SortedRows {
   const { rows, ascending } = buffer;
-  let order: Uint32Array = Uint32Array.from({ length: rows }, (_, at) => at);
+  let order: Uint32Array = new Uint32Array(rows).map((_, at) => at);
   const isSame = (a: number, b: number): boolean => compareKeys(buffer, a, b, 0) === 0;
   if (!ascending) {
     const same = commonStart(buffer);
-    const codes = Float64Array.from({ length: rows }, (_, at) => codeOf(buffer, at, same));
+    const codes = new Float64Array(rows).map((_, at) => codeOf(buffer, at, same));
     const isAfter = (a: number, b: number): boolean => {
       const difference = codes[a]! - codes[b]!;
       return difference === 0 ? compareKeys(buffer, a, b, same) > 0 : difference > 0;

@@ -5,16 +5,20 @@ import { LoopWatch } from '../../../src/temporal/worker/loop-watch.js';
 function watched() {
   const clock = { at: 0, cpuMs: 0 };
   const logged: { message: string; connection: string | undefined }[] = [];
+  let taken = 0;
   const watch = new LoopWatch({
     warn: (message, { connection }) => void logged.push({ message, connection }),
     now: () => clock.at,
-    cpuMs: () => clock.cpuMs,
+    cpuMs: () => {
+      taken++;
+      return clock.cpuMs;
+    },
   });
   const block = (ms: number, cpuMs = ms) => {
     clock.at += ms;
     clock.cpuMs += cpuMs;
   };
-  return { watch, block, logged };
+  return { watch, block, logged, taken: () => taken };
 }
 
 describe('a worker', () => {
@@ -44,6 +48,17 @@ describe('a worker', () => {
     block(100_000);
     await watch.run({ connection: 'acme' }, async () => {});
     expect(logged).toEqual([]);
+  });
+
+  it('takes the CPU time of the process once for many short activities, and logs a block after them', async () => {
+    const { watch, block, logged, taken } = watched();
+    for (let n = 0; n < 500; n++) {
+      block(0.1);
+      await watch.run({ connection: 'acme' }, async () => {});
+    }
+    expect(taken()).toBeLessThanOrEqual(2);
+    await watch.run({ connection: 'acme' }, async () => block(6_000));
+    expect(logged.length).toBe(1);
   });
 
   it('logs a real block', async () => {

@@ -17,11 +17,11 @@ export class BlockRows {
 
   /**
    * @param raw at least one row
-   * @param release frees the bytes. No other row may be read afterwards.
+   * @param release frees the bytes. No other row may be read afterwards. Default: they are not freed.
    */
   constructor(
     private readonly raw: Buffer,
-    readonly release: () => void,
+    readonly release: () => void = () => {},
     private readonly windowBytes = WINDOW_BYTES,
   ) {}
 
@@ -30,17 +30,18 @@ export class BlockRows {
     return this.#from + this.#start === 0;
   }
 
-  /** The text that contains the current row, from `start` to `end`. */
+  /** The current row, with its LF. */
+  get row(): ByteString {
+    return this.#text.slice(this.#start, this.#end) as ByteString;
+  }
+
+  /** The text that contains the current row, from `start` on. */
   get text(): ByteString {
     return this.#text;
   }
 
   get start(): number {
     return this.#start;
-  }
-
-  get end(): number {
-    return this.#end;
   }
 
   /** Moves to the next row. Returns false at the end of the block. */

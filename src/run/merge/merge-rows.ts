@@ -2,10 +2,10 @@ import type { ByteString, RunId, UtcSeconds } from '../../core/brands.js';
 import type { DeletePolicy } from '../../core/settings.js';
 import type { RowObserver } from '../../lake/checks/row-meter.js';
 import type { Block } from '../../lake/documents/block-index.js';
+import { BlockRows } from '../../lake/part/block-rows.js';
 import type { PackedBlocks } from '../../lake/part/framing.js';
 import { releaseBlocks } from '../../lake/part/reader.js';
 import type { RowOutput } from '../../lake/part/series.js';
-import { RowScanner } from '../../lake/rows/csv.js';
 import { newestOf, type VersionRules } from '../../lake/rows/newer.js';
 import {
   deletedAtOf,
@@ -88,15 +88,10 @@ export async function mergeRows(options: MergeOptions): Promise<MergeCounts> {
 /** Blocks of fetched rows are copied as they are, but an observer sees each of their rows. */
 async function observeBlocks(observer: RowObserver, taken: PackedBlocks): Promise<void> {
   for (const [at, block] of taken.blocks.entries()) {
-    const raw = await taken.framing.unpack(taken.bytes[at]!, block.rawBytes);
-    const text = raw.toString('latin1');
-    const rows = new RowScanner(text);
-    for (let at = 0; at < text.length; ) {
-      const end = rows.end(at);
-      const row = text.slice(at, end) as ByteString;
-      observer.changed(null, row);
-      observer.fetched(row);
-      at = end;
+    const rows = new BlockRows(await taken.framing.unpack(taken.bytes[at]!, block.rawBytes));
+    while (rows.next()) {
+      observer.changed(null, rows.row);
+      observer.fetched(rows.row);
     }
   }
 }

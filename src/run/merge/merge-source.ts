@@ -93,8 +93,7 @@ export class MergeSource {
 
   /** The next row, in the current format. The block must be open. */
   row(): ByteString {
-    const { text, start, end } = this.#rows!;
-    const row = text.slice(start, end) as ByteString;
+    const { row } = this.#rows!;
     return this.#options.adapt === null ? row : this.#options.adapt(row);
   }
 

@@ -340,8 +340,8 @@ export class Stager {
       );
     }
     if (buffer.rows > 0) {
-      // A merge copies the blocks of such rows, so they are compressed here, once.
       const sorted = sortRows(buffer);
+      // A merge copies the blocks of such rows, so they are compressed here, once.
       const isCopied = chunks.length === 0 ? buffer.ascending : isApart(sorted, chunks);
       const framing = isCopied || !this.#isNear ? framingOf(run.resource.csv) : plainFraming;
       const name = staging.own('chunk', sequence, framing.extension);

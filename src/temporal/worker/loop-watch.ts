@@ -55,9 +55,10 @@ export class LoopWatch {
 
   #check(): void {
     const { at, cpuMs } = this.#last;
-    if (this.#now() - at < PAUSE_MS) return;
-    this.#last = { at: this.#now(), cpuMs: this.#cpuMs() };
-    const blockedMs = this.#last.at - at - (this.#timer === null ? Number.POSITIVE_INFINITY : CHECK_MS);
+    const now = this.#now();
+    if (now - at < PAUSE_MS) return;
+    this.#last = { at: now, cpuMs: this.#cpuMs() };
+    const blockedMs = now - at - (this.#timer === null ? Number.POSITIVE_INFINITY : CHECK_MS);
     if (blockedMs < BLOCKED_MS || this.#last.cpuMs - cpuMs < MIN_CPU_MS) return;
     const message = `the event loop was blocked for ${(blockedMs / 1000).toFixed(1)} s while this activity was running`;
     for (const subject of this.#running) this.#warn(message, subject);

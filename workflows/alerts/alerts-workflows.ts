@@ -1,5 +1,6 @@
 import { condition, continueAsNew, log } from '@temporalio/workflow';
 import {
+  alertBegun,
   alertSent,
   checkBegun,
   type DueAlert,
@@ -25,8 +26,8 @@ export async function alertsWorkflow(initial: AlertsState): Promise<void> {
   let state = initial;
   /** Counts what happened, so that the loop looks again. */
   let changes = 0;
-  const busy = new Set<string>();
-  let watching = 0;
+  /** Messages that are being sent, and checks. */
+  let running = 0;
   handleChecked(alertReport, alertReportProblem, (report) => {
     state = reported(state, report, Date.now());
     changes++;
@@ -34,14 +35,13 @@ export async function alertsWorkflow(initial: AlertsState): Promise<void> {
   for (;;) {
     const seen = changes;
     const isLong = shouldContinueAsNew();
-    const { due, checks, at } = nextAlerts(state, Date.now(), busy);
-    const isBusy = (): boolean => busy.size + watching > 0;
-    if (isLong && !isBusy()) break;
+    const { due, checks, at } = nextAlerts(state, Date.now());
+    if (isLong && running === 0) break;
     if (!isLong) {
       for (const one of due) void send(one);
       for (const connection of checks) void watch(connection);
     }
-    if (isIdle(state) && !isBusy()) return;
+    if (isIdle(state) && running === 0) return;
     const hasChanged = (): boolean => changes !== seen;
     const isStarting = !isLong && due.length + checks.length > 0;
     if (isStarting) continue;
@@ -52,7 +52,8 @@ export async function alertsWorkflow(initial: AlertsState): Promise<void> {
 
   async function send(alert: DueAlert): Promise<void> {
     const { message, connections } = alert;
-    busy.add(message.target);
+    state = alertBegun(state, alert);
+    running++;
     let outcome: 'sent' | 'failed' | 'gone' = 'sent';
     try {
       const input = { connections: connections.slice(0, MAX_CONNECTIONS), message };
@@ -64,19 +65,19 @@ export async function alertsWorkflow(initial: AlertsState): Promise<void> {
       log.warn('an alert could not be sent; it is tried again', { event, error: toRunError(error).message });
     }
     state = alertSent(state, alert, outcome, Date.now());
-    busy.delete(message.target);
+    running--;
     changes++;
   }
 
   async function watch(connection: string): Promise<void> {
     state = checkBegun(state, connection, Date.now());
-    watching++;
+    running++;
     try {
       await activity('worktrack.watch', connection, 'background')({ connection, always: true });
     } catch (error) {
       log.warn('the age of the data could not be checked', { connection, error: toRunError(error).message });
     }
-    watching--;
+    running--;
     changes++;
   }
 }

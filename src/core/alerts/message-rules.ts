@@ -70,7 +70,7 @@ export function reported(state: AlertsState, report: AlertReport, now: number): 
   return withUsedTargets({
     ...state,
     targets,
-    connections: { ...state.connections, [connection]: pruned(entry) },
+    connections: { ...state.connections, [connection]: pruned(entry, targets) },
   });
 }
 
@@ -128,9 +128,11 @@ function limited(
     .map((problem, at) => (before + at < MAX_TEXTS ? problem : { ...problem, text: '' }));
 }
 
-/** Drops what no target needs to hear of any more. */
-function pruned(entry: AlertsConnection): AlertsConnection {
+/** Drops what no target needs to hear of any more. One that is about to hear of a problem will need to hear of its end. */
+function pruned(entry: AlertsConnection, targets: AlertsState['targets']): AlertsConnection {
+  const sending = new Set(Object.values(targets).flatMap((target) => target.sending ?? []));
   const isNeeded = (problem: AlertProblem): boolean =>
+    sending.has(keyOf(problem)) ||
     entry.targets.some(({ id }) => {
       const view = viewOf(entry, id, problem);
       return view !== null && (problem.overAt === undefined || view.isNews || view.isOver);
@@ -138,11 +140,13 @@ function pruned(entry: AlertsConnection): AlertsConnection {
   return { ...entry, problems: entry.problems.filter(isNeeded) };
 }
 
-/** Drops the times of targets that no connection has any more. */
+/** Drops what is known of targets that no connection has any more, once nothing is being sent to them. */
 function withUsedTargets(state: AlertsState): AlertsState {
   const isUsed = (id: string): boolean =>
     Object.values(state.connections).some(({ targets }) => targets.some((one) => one.id === id));
-  const used = Object.entries(state.targets).filter(([id]) => isUsed(id));
+  const used = Object.entries(state.targets).filter(
+    ([id, { sending }]) => sending !== undefined || isUsed(id),
+  );
   return { ...state, targets: Object.fromEntries(used) };
 }
 
@@ -162,12 +166,8 @@ interface NextAlerts {
   readonly at: number | null;
 }
 
-/**
- * The messages that are due, at most one for each target.
- *
- * @param busy ids of targets whose message is being sent; each gets its next one after that
- */
-export function nextAlerts(state: AlertsState, now: number, busy: ReadonlySet<string>): NextAlerts {
+/** The messages that are due, at most one for each target whose last one has arrived. */
+export function nextAlerts(state: AlertsState, now: number): NextAlerts {
   const due: DueAlert[] = [];
   const later: number[] = [];
   const checks: string[] = [];
@@ -178,7 +178,7 @@ export function nextAlerts(state: AlertsState, now: number, busy: ReadonlySet<st
   }
   const entries = Object.entries(state.connections).filter(([, { problems }]) => problems.length > 0);
   for (const [id, target] of Object.entries(state.targets)) {
-    if (busy.has(id)) continue;
+    if (target.sending !== undefined) continue;
     if (now < target.retryAt) {
       later.push(target.retryAt);
       continue;
@@ -254,16 +254,24 @@ function connectionsOf({ connections }: AlertsState, id: string): string[] {
   return Object.keys(connections).filter((name) => connections[name]!.targets.some((one) => one.id === id));
 }
 
+/** A message is being sent, until `alertSent`. */
+export function alertBegun(state: AlertsState, { message: { target: id }, tells }: DueAlert): AlertsState {
+  const target = state.targets[id];
+  return target === undefined ? state : withTarget(state, id, { ...target, sending: tells.map(keyOf) });
+}
+
 /** A message was sent, could not be sent, or its target exists no longer. */
 export function alertSent(
-  state: AlertsState,
+  before: AlertsState,
   { message, tells }: DueAlert,
   outcome: 'sent' | 'failed' | 'gone',
   now: number,
 ): AlertsState {
   const { target: id } = message;
-  const target = state.targets[id];
-  if (target === undefined) return state;
+  if (before.targets[id] === undefined) return before;
+  const { sending: _, ...target } = before.targets[id];
+  const state = withUsedTargets(withTarget(before, id, target));
+  if (state.targets[id] === undefined) return state;
   if (outcome === 'gone') return withoutTarget(state, id);
   if (outcome === 'failed') return withTarget(state, id, { ...target, retryAt: now + RETRY_MS });
   const heard = new Map(tells.map((problem) => [keyOf(problem), problem]));
@@ -280,7 +288,8 @@ export function alertSent(
   const connections = { ...state.connections };
   for (const name of new Set(tells.map(({ connection }) => connection))) {
     const entry = connections[name];
-    if (entry !== undefined) connections[name] = pruned({ ...entry, problems: entry.problems.map(told) });
+    if (entry === undefined) continue;
+    connections[name] = pruned({ ...entry, problems: entry.problems.map(told) }, state.targets);
   }
   const isReminder = message.kind === 'reminder';
   const next = {
@@ -305,7 +314,8 @@ function withoutTarget(state: AlertsState, id: string): AlertsState {
   const connections = Object.entries(state.connections)
     .map(([name, entry]) => {
       const targets = entry.targets.filter((one) => one.id !== id);
-      return [name, targets.length === entry.targets.length ? entry : pruned({ ...entry, targets })] as const;
+      const isSame = targets.length === entry.targets.length;
+      return [name, isSame ? entry : pruned({ ...entry, targets }, state.targets)] as const;
     })
     .filter(([, { targets }]) => targets.length > 0);
   return withUsedTargets({ ...state, connections: Object.fromEntries(connections) });

@@ -62,7 +62,7 @@ export interface AlertProblem extends Omit<FoundProblem, 'dueAt'> {
   readonly told: Readonly<Record<string, string | null>>;
 }
 
-/** Times of one target; 0: never. */
+/** What is known of one target. Of its times, 0 is never. */
 export interface AlertTargetState {
   readonly incidents: boolean;
   /** Until this time, further news are collected. */
@@ -70,6 +70,8 @@ export interface AlertTargetState {
   readonly remindAt: EpochMs;
   /** After a message that could not be sent: the next attempt. */
   readonly retryAt: EpochMs;
+  /** The problems in the message that is being sent, as the rules name them. Absent: none is being sent. */
+  readonly sending?: readonly string[];
 }
 
 /** What is remembered of a connection. */

@@ -9,7 +9,13 @@ import {
   observeWriteBack,
   renderAlert,
 } from '../../../src/core/alerts/index.js';
-import { alertSent, newAlerts, nextAlerts, reported } from '../../../src/core/alerts/message-rules.js';
+import {
+  alertBegun,
+  alertSent,
+  newAlerts,
+  nextAlerts,
+  reported,
+} from '../../../src/core/alerts/message-rules.js';
 import type { RunId } from '../../../src/core/brands.js';
 import type {
   AlertsState,
@@ -230,7 +236,7 @@ class Month {
 
   #send(): void {
     for (;;) {
-      const { due, at } = nextAlerts(this.#state, this.#now, new Set());
+      const { due, at } = nextAlerts(this.#state, this.#now);
       this.#at = at;
       if (due.length === 0) return;
       // Only for the messages to people, which are few: it takes long.
@@ -243,7 +249,7 @@ class Month {
         expect(answer.status, answer.body).toBeLessThan(300);
         const { target, event, kind } = one.message;
         this.messages.push({ at: this.#now, target, event, kind, shown: shownText(vendor, body) });
-        this.#state = alertSent(this.#state, one, 'sent', this.#now);
+        this.#state = alertSent(alertBegun(this.#state, one), one, 'sent', this.#now);
       }
     }
   }

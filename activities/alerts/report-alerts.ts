@@ -97,7 +97,7 @@ async function lookAtAges(
     // A resource that was never published is as old as its Schedule.
     const dataFrom = pointer === null ? createdAt : Date.parse(pointer.checkpoint.updatedSince);
     if (dataFrom === null || maxAges.size === 0) {
-      ages.observations.push({ ...anyAge(name), quietly: true });
+      ages.observations.push({ ...anyAge(name, now), quietly: true });
       continue;
     }
     const { observation, checkAt } = observeAge(name, { now, dataFrom, maxAges });
@@ -108,8 +108,8 @@ async function lookAtAges(
 }
 
 /** Of a resource whose data may have any age. */
-function anyAge(resource: string): Observation {
-  return { resource, covers: ['stale'], problems: [] };
+function anyAge(resource: string, asOf: EpochMs): Observation {
+  return { resource, covers: ['stale'], problems: [], asOf };
 }
 
 /** @returns `undefined` for a damaged pointer */
@@ -160,7 +160,7 @@ async function afterRuns(
   const maxAges = maxAgesOf(settings, facts);
   const ages =
     maxAges.size === 0
-      ? { observations: published.map(anyAge), checks: [] }
+      ? { observations: published.map((name) => anyAge(name, now)), checks: [] }
       : await withTimeout(lookAtAges(store, published, { maxAges, facts, now }), LOOK_MS).catch(() => ({
           observations: [],
           checks: [now + HOUR_MS],

@@ -207,6 +207,7 @@ export const alertReportProblem = object<AlertReport>({
         }),
       ),
       quietly: ifTrue,
+      asOf: optional(moment),
     }),
   ),
   checkAt: optional(orNull(moment)),

@@ -479,7 +479,9 @@ function ended(mirror: Mirror, result: RunRecord, now: number): Decided {
   const commands: Command[] = [
     ...(isDry ? discardDiff(mirror, turn, result) : []),
     ...(isRun ? ([{ do: 'count', report, ms: now - beganAt }] as const) : []),
-    ...(isRun && alertedBy(all, new Set(wanted)) === 'mirror' ? ([{ do: 'alert', report }] as const) : []),
+    ...(isRun && report.outcome !== 'cancelled' && alertedBy(all, new Set(wanted)) === 'mirror'
+      ? ([{ do: 'alert', report }] as const)
+      : []),
     ...answers.flatMap(({ request, answer }) => reply(request, answer)),
   ];
   const after = { ...state, answered, ...(isLast && { lastRun: report }) };

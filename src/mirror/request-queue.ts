@@ -107,8 +107,7 @@ function specOf(request: MirrorRequest): string {
  * @param wanted ids of the requests that were not withdrawn
  */
 export function alertedBy(batch: readonly MirrorRequest[], wanted: ReadonlySet<string>): 'sender' | 'mirror' {
-  const left = batch.filter(({ requestId }) => wanted.has(requestId));
-  const senders = left.length > 0 ? left : batch;
+  const senders = batch.filter(({ requestId }) => wanted.has(requestId));
   return senders.some((one) => one.kind === 'run' && one.alertedBy === 'sender') ? 'sender' : 'mirror';
 }
 

@@ -3,6 +3,7 @@ import {
   alertBegun,
   alertSent,
   checkBegun,
+  checkFailed,
   type DueAlert,
   isIdle,
   nextAlerts,
@@ -17,6 +18,8 @@ import { toRunError } from '../shared/run-errors.js';
 
 /** The next message of a target comes after the one that is being sent, so connections need only be named once. */
 const MAX_CONNECTIONS = 100;
+/** A history that is long enough to continue as new may grow to this while something is being sent. */
+const MOST_EVENTS = 1_800;
 
 /**
  * Sends the alerts of all connections of a task queue (docs/how-to/alerts.md#when-messages-are-sent). Workflows report to it by
@@ -37,15 +40,16 @@ export async function alertsWorkflow(initial: AlertsState): Promise<void> {
     const isLong = shouldContinueAsNew();
     const { due, checks, at } = nextAlerts(state, Date.now());
     if (isLong && running === 0) break;
-    if (!isLong) {
-      for (const one of due) void send(one);
-      for (const connection of checks) void watch(connection);
-    }
+    // A receiver that does not answer keeps the history, but not the messages to others.
+    const mustWait = isLong && shouldContinueAsNew(MOST_EVENTS);
+    const messages = mustWait ? [] : due;
+    const begun = isLong ? [] : checks;
+    for (const one of messages) void send(one);
+    for (const connection of begun) void watch(connection);
     if (isIdle(state) && running === 0) return;
     const hasChanged = (): boolean => changes !== seen;
-    const isStarting = !isLong && due.length + checks.length > 0;
-    if (isStarting) continue;
-    if (isLong || at === null) await condition(hasChanged);
+    if (messages.length + begun.length > 0) continue;
+    if (mustWait || at === null) await condition(hasChanged);
     else await condition(hasChanged, Math.max(1, at - Date.now()));
   }
   await continueAsNew<typeof alertsWorkflow>(state);
@@ -76,6 +80,7 @@ export async function alertsWorkflow(initial: AlertsState): Promise<void> {
       await activity('worktrack.watch', connection, 'background')({ connection, always: true });
     } catch (error) {
       log.warn('the age of the data could not be checked', { connection, error: toRunError(error).message });
+      state = checkFailed(state, connection);
     }
     running--;
     changes++;

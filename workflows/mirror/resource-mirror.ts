@@ -176,7 +176,13 @@ class ResourceMirror {
 
   /** Waits for the answers and reports that are being sent, even if the workflow is cancelled. */
   async repliesSent(): Promise<void> {
-    await CancellationScope.nonCancellable(() => Promise.all(this.#replies));
+    await CancellationScope.nonCancellable(async () => {
+      // A request that arrives meanwhile may get a reply, too.
+      for (let sent = -1; sent < this.#replies.length; ) {
+        sent = this.#replies.length;
+        await Promise.all(this.#replies);
+      }
+    });
   }
 
   #status(): MirrorStatus {

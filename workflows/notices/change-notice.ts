@@ -49,8 +49,11 @@ export async function changeNoticeWorkflow(initial: NoticesState): Promise<void>
         const plan = await orContinue(planExport({ connection, resources: [resource] }));
         state = runRequested(state, plan, Date.now());
       } else if (step.kind === 'await-report') {
-        // While the request is being sent, a new history could not know whether to send it again.
-        const report = await orContinue(awaitReport(), () => requester.sent(resource) !== null);
+        // While the request is being sent, a new history could not know whether to send it again, and a report that has arrived
+        // would be lost with this one.
+        const isOpen = (): boolean =>
+          requester.sent(resource) !== null && requester.report(resource) === null;
+        const report = await orContinue(awaitReport(), isOpen);
         state = requestedRunEnded(state, startedAfter(report, state.requested!.at), Date.now());
       } else {
         const mayRest = step.kind === 'rest';
@@ -95,7 +98,10 @@ export async function changeNoticeWorkflow(initial: NoticesState): Promise<void>
       isDone = true;
     };
     work.then(done, done);
-    await condition(() => isDone || (mustContinue() && mayContinue()));
+    // What arrives together with the signal that ends a wait may change the answer.
+    do {
+      await condition(() => isDone || (mustContinue() && mayContinue()));
+    } while (!isDone && !mayContinue());
     return isDone ? work : continueInNewHistory();
   }
 

@@ -181,7 +181,8 @@ class WriteBackBatch {
         this.#done = sent.rows;
         this.#limitedSince = sent.limitedSince;
         isSent = sent.done;
-        if (isSent || !shouldContinueAsNew()) continue;
+        // A cancellation that came too late for this call ends the next one.
+        if (isSent || CancellationScope.current().consideredCancelled || !shouldContinueAsNew()) continue;
         // The batch keeps the lock: its next history has the same token.
         keepsLock = true;
         const read = { increments: this.#increments, warnings: this.#warnings };

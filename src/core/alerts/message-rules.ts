@@ -5,6 +5,7 @@
  */
 
 import { FAILED_RUN, isLasting } from '../alert-events.js';
+import type { EpochMs } from '../brands.js';
 import type {
   AlertMessage,
   AlertProblem,
@@ -54,16 +55,24 @@ export function reported(state: AlertsState, report: AlertReport, now: number): 
     kind.startsWith('rows-') || kind === 'behind' || report.resources.includes(resource);
   const pausedAt = report.isPaused === true ? now : (old?.pausedAt ?? 0);
   let problems = (old?.problems ?? []).filter(known);
+  const seen = new Map(Object.entries(old?.seen ?? {}));
   for (const observation of report.observations) {
     const isDue = ({ dueAt }: FoundProblem): boolean => dueAt === undefined || dueAt > pausedAt;
     const found = { ...observation, problems: observation.problems.filter(isDue) };
-    problems = observed(problems, report, found, now);
+    const about = seenKey(observation);
+    const { asOf = Number.POSITIVE_INFINITY } = observation;
+    const isOutdated = asOf < (seen.get(about) ?? 0);
+    if (asOf < Number.POSITIVE_INFINITY && !isOutdated) seen.set(about, asOf);
+    problems = isOutdated
+      ? withMomentary(problems, report, found, now)
+      : observed(problems, report, found, now);
   }
   const entry: AlertsConnection = {
     targets: report.targets,
     checkAt: checkAtOf(old?.checkAt ?? null, report),
     pausedAt,
     problems: limited(problems, connection, state),
+    seen: Object.fromEntries([...seen].filter(([about]) => report.resources.includes(resourceOf(about)))),
   };
   const targets = { ...state.targets };
   for (const { id, incidents } of report.targets) targets[id] = { ...(targets[id] ?? UNUSED), incidents };
@@ -107,12 +116,41 @@ function observed(
     const { text, only: targets } = same;
     return { ...open, mark: same.mark, text, ...(targets && { only: targets }) };
   });
-  const added = [...left].map(
-    ({ dueAt: _, ...one }): AlertProblem => ({
-      ...{ ...one, connection, resource, since: now, told: {} },
-    }),
-  );
+  const added = [...left].map((one) => newProblem(one, connection, resource, now));
   return [...after, ...added];
+}
+
+function newProblem(
+  { dueAt: _, ...found }: FoundProblem,
+  connection: string,
+  resource: string,
+  since: EpochMs,
+): AlertProblem {
+  return { ...found, connection, resource, since, told: {} };
+}
+
+/** What an outdated observation still adds: what has happened once. A newer one has said what lasts, and what has ended. */
+function withMomentary(
+  problems: readonly AlertProblem[],
+  { connection }: AlertReport,
+  { resource, problems: found }: Observation,
+  now: number,
+): AlertProblem[] {
+  const known = new Set(problems.map(keyOf));
+  const added = found
+    .filter(({ kind }) => !isLasting(kind))
+    .map((one) => newProblem(one, connection, resource, now))
+    .filter((one) => !known.has(keyOf(one)));
+  return [...problems, ...added];
+}
+
+/** Observations of one resource whose first covered kind is the same replace each other. */
+function seenKey({ resource, covers }: Observation): string {
+  return `${covers[0]} ${resource}`;
+}
+
+function resourceOf(about: string): string {
+  return about.slice(about.indexOf(' ') + 1);
 }
 
 /** Bounds the state. Problems that were there first stay. */
@@ -272,7 +310,7 @@ export function alertSent(
   const { sending: _, ...target } = before.targets[id];
   const state = withUsedTargets(withTarget(before, id, target));
   if (state.targets[id] === undefined) return state;
-  if (outcome === 'gone') return withoutTarget(state, id);
+  if (outcome === 'gone') return withoutTarget(state, id, now);
   if (outcome === 'failed') return withTarget(state, id, { ...target, retryAt: now + RETRY_MS });
   const heard = new Map(tells.map((problem) => [keyOf(problem), problem]));
   const told = (problem: AlertProblem): AlertProblem => {
@@ -310,14 +348,13 @@ function withTarget(state: AlertsState, id: string, target: AlertTargetState): A
   return { ...state, targets: { ...state.targets, [id]: target } };
 }
 
-function withoutTarget(state: AlertsState, id: string): AlertsState {
-  const connections = Object.entries(state.connections)
-    .map(([name, entry]) => {
-      const targets = entry.targets.filter((one) => one.id !== id);
-      const isSame = targets.length === entry.targets.length;
-      return [name, isSame ? entry : pruned({ ...entry, targets }, state.targets)] as const;
-    })
-    .filter(([, { targets }]) => targets.length > 0);
+/** The problems stay for the targets that the connection has now, which its next check names. */
+function withoutTarget(state: AlertsState, id: string, now: number): AlertsState {
+  const connections = Object.entries(state.connections).map(([name, entry]) => {
+    const targets = entry.targets.filter((one) => one.id !== id);
+    const isSame = targets.length === entry.targets.length;
+    return [name, isSame ? entry : { ...entry, targets, checkAt: now }] as const;
+  });
   return withUsedTargets({ ...state, connections: Object.fromEntries(connections) });
 }
 
@@ -327,4 +364,11 @@ export function checkBegun(state: AlertsState, connection: string, now: number):
   if (entry === undefined) return state;
   const checked = { ...entry, checkAt: now + HOUR_MS };
   return { ...state, connections: { ...state.connections, [connection]: checked } };
+}
+
+/** A check of a connection has failed: one whose targets are gone is probably gone, too. */
+export function checkFailed(state: AlertsState, connection: string): AlertsState {
+  if (state.connections[connection]?.targets.length !== 0) return state;
+  const { [connection]: _, ...connections } = state.connections;
+  return { ...state, connections };
 }

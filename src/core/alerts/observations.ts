@@ -10,6 +10,7 @@ import type {
 import type { AuditReport } from '../contract/run-reports.js';
 import { type AgeLimit, behindSince } from '../data-age.js';
 import { findProblems, NOTHING_KNOWN, type Problem, type ResourceFacts } from '../find-problems.js';
+import { parseRunDate } from '../run-id.js';
 import { time } from '../short-text.js';
 import { cutText } from '../text-budget.js';
 import { type StoredWarning, toWarning } from '../warnings.js';
@@ -50,7 +51,7 @@ export function observeRun(run: EndedRun): Observation[] {
       text: cause.startsWith(`${resource}: `) ? cause.slice(resource.length + 2) : cause,
     }),
   );
-  return [{ resource, covers, problems }];
+  return [{ resource, covers, problems, ...(run.runId !== null && { asOf: parseRunDate(run.runId) }) }];
 }
 
 /** The problems of these kinds that the judge of `status` finds in what is known. */
@@ -152,7 +153,7 @@ export function observeAge(
   const text = `nothing newer than ${time(dataFrom)} is published`;
   const problems = only.length === 0 ? [] : [{ kind: 'stale', mark: 'stale', text, only } as const];
   return {
-    observation: { resource, covers, problems },
+    observation: { resource, covers, problems, asOf: now },
     // The first millisecond when the data is too old.
     checkAt: later.length === 0 ? null : dataFrom + Math.min(...later) + 1,
   };

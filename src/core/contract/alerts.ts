@@ -22,6 +22,11 @@ export interface Observation {
   readonly problems: readonly FoundProblem[];
   /** Whether the end of a problem is no recovery, because nothing asks for it any more. Absent: no. */
   readonly quietly?: true;
+  /**
+   * When this was so: the start of the run, or when the lake was read. Reports overtake each other, for example because an export
+   * reports all its resources at its end. Absent: when it is reported.
+   */
+  readonly asOf?: EpochMs;
 }
 
 /** A target of a connection, without its address. */
@@ -82,6 +87,8 @@ export interface AlertsConnection {
   /** When its Schedule was last seen paused or absent; 0: never. */
   readonly pausedAt: EpochMs;
   readonly problems: readonly AlertProblem[];
+  /** The newest `asOf` of each resource and first covered kind, as the rules name them. Absent: none. */
+  readonly seen?: Readonly<Record<string, EpochMs>>;
 }
 
 /** The state of the workflow that sends alerts. */

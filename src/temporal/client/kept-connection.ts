@@ -54,6 +54,8 @@ export class KeptConnection<C> {
   #config: TemporalConfig;
   #timer: NodeJS.Timeout | null = null;
   #checking: Promise<void> | null = null;
+  /** The check that follows the one in progress. */
+  #again: Promise<void> | null = null;
   #closed = false;
   #failingSince: number | null = null;
   /** Whether the log shows the current failure. */
@@ -89,17 +91,27 @@ export class KeptConnection<C> {
   /** Begins to probe. */
   start(): void {
     if (this.#timer !== null || this.#closed) return;
-    this.#timer = setInterval(() => void this.check(), this.#options.everyMs);
+    this.#timer = setInterval(() => {
+      if (this.#checking === null) void this.check();
+    }, this.#options.everyMs);
     this.#timer.unref();
     this.#options.onProbe?.(0);
   }
 
   /** Probes now, and uses changed credentials. Never rejects. */
   check(): Promise<void> {
-    this.#checking ??= this.#check().finally(() => {
-      this.#checking = null;
+    if (this.#checking === null) {
+      this.#checking = this.#check().finally(() => {
+        this.#checking = null;
+      });
+      return this.#checking;
+    }
+    // The check in progress may have read the credentials before they changed.
+    this.#again ??= this.#checking.then(() => {
+      this.#again = null;
+      return this.check();
     });
-    return this.#checking;
+    return this.#again;
   }
 
   /** Ends the probes, and closes the connection. */

@@ -47,7 +47,7 @@ export const CONFIG_RECORD_TYPE = 'workerConfigurationWorkflow';
 /** Half the life of the workflow. */
 const PUBLISHED_EVERY_MS = 12 * HOUR_MS;
 /** A worker that stops does not wait long for a server that is gone. */
-const WITHDRAWN_WITHIN_MS = 3_000;
+const WITHDRAWN_WITHIN_MS = 10_000;
 
 /** The workflow that holds the record of a worker. */
 export function configRecordId(taskQueue: string, identity: string): string {

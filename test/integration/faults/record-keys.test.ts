@@ -43,7 +43,7 @@ describe('ids and keys of records', () => {
       baseUrl: front.url,
       resources: '[projects, tasks, calendar-entries]',
       yaml:
-        `    retries: { giveUpAfter: 2s }\n    http: { headersTimeout: 300ms }\n` +
+        `    retries: { giveUpAfter: 4s }\n    http: { headersTimeout: 1s }\n` +
         `    notify: { url: "http://127.0.0.1:${(hook.address() as AddressInfo).port}/" }\n`,
       simulator: { counts: { projects: 40, tasks: 60, 'time-entries': 0, 'calendar-entries': 10 } },
     });

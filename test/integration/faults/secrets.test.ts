@@ -54,7 +54,7 @@ describe('secrets', () => {
     stack = await startStack({
       apiKey: SECRET,
       resources: '[projects, tasks, members, { name: clients, path: nowhere }]',
-      // Attempts at a batch begin after 1, 3, 7 and 15 seconds.
+      // Attempts at a batch begin after 1, 3, 7, 15 and 31 seconds.
       yaml: '    sync: { pageSize: 10 }\n    retries: { giveUpAfter: 14s }\n',
       simulator: {
         echoAuthorization: true,
@@ -90,7 +90,11 @@ describe('secrets', () => {
     const write = ['write-back', 'time-entries', await fileIn(stack, rows), ...place, '--json'];
     const dry = await runCommand(stack, [...write, '--dry-run']);
     const { requests } = JSON.parse(dry.stdout) as { requests: { idempotencyKey: string }[] };
-    admin.faults.add({ match: { method: 'POST', every: 10 }, fault: { kind: 'lose-response' } });
+    admin.faults.add({
+      match: { method: 'POST', every: 10 },
+      remaining: 3,
+      fault: { kind: 'lose-response' },
+    });
     admin.faults.add({
       match: { idempotencyKey: requests[0]!.idempotencyKey },
       fault: { kind: 'status', status: 503, body: echo },

@@ -8,6 +8,7 @@ import { encodePointer, type Pointer } from '../../../src/lake/documents/pointer
 import { readSnapshotAt } from '../../../src/lake/published/read-published.js';
 import { verifySnapshot } from '../../../src/lake/verify/verify-lake.js';
 import { holdAnswer } from '../../support/hold.js';
+import { placeOf, resetMirror } from '../../support/mirror-requests.js';
 import { runRequest } from '../../support/run-request.js';
 import { readPointer, readSnapshot, runsIn } from '../../support/snapshot.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
@@ -160,22 +161,12 @@ describe('a mirror', () => {
     await stack.startWorker();
     await stack.export();
     const first = await readPointer(stack.store, 'projects');
-    const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
-    const { runId } = await mirror.describe();
-    const tasks = (await mirror.fetchHistory()).events!.filter(
-      (one) => one.workflowTaskCompletedEventAttributes,
-    );
+    const place = await placeOf(stack, 'projects');
     await stack.export();
     await stack.export();
     const last = await readPointer(stack.store, 'projects');
     // The mirror's state no longer has the last two runs.
-    const { client } = stack.temporal;
-    await client.workflowService.resetWorkflowExecution({
-      ...{ namespace: client.options.namespace, requestId: randomBytes(8).toString('hex'), reason: 'test' },
-      workflowExecution: { workflowId: stack.mirrorId('projects'), runId },
-      workflowTaskFinishEventId: tasks.at(-1)!.eventId!,
-      resetReapplyExcludeTypes: [1],
-    });
+    await resetMirror(stack, 'projects', place);
     expect((await status('projects')).published?.runId).toBe(first.runId);
     const { runs } = await stack.export();
     expect(runs).toMatchObject([{ outcome: 'published', rows: 4 }]);

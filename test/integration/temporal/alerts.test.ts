@@ -71,7 +71,6 @@ describe.skipIf(promtool === null)('the alerts, on the metrics of a real worker'
         ((await value('run_retrying_seconds', { resource: 'projects' })) ?? 0) > 0 &&
         ((await value('write_back_oldest_open_batch_age_seconds')) ?? 0) > 0,
       'the run retries and the batch is open',
-      180_000,
     );
     const sick = await scrape(address);
     await handle.terminate('end of the test');

@@ -294,11 +294,7 @@ describe('a worker whose connection to Temporal dies', () => {
     profile();
     command.child.kill('SIGHUP');
     const changed = 'because the address or the credentials have changed';
-    await until(
-      async () => (await command.output()).stderr.includes(changed),
-      'it is connected again',
-      9_000,
-    );
+    await until(async () => (await command.output()).stderr.includes(changed), 'it is connected again');
     const before = refused;
     await serves('SIGHUP', `hang-up`, stack.temporal);
     expect(refused).toBe(before);

@@ -13,14 +13,13 @@ import {
 import { readRunLog } from '../../../src/temporal/status/run-log.js';
 import { readStatus } from '../../../src/temporal/status/status.js';
 import { holdAnswer } from '../../support/hold.js';
+import { mirrorStatus } from '../../support/mirror-requests.js';
 import { freePort } from '../../support/ports.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 /** A night takes three seconds here. */
 const NIGHT_MS = 3_000;
 const CRON = '*/3 * * * * * *';
-/** More than ten times as long as a run takes. */
-const RUN_MS = 5_000;
 
 describe('a Schedule whose nights are missed', () => {
   let temporal: TemporalDevServer;
@@ -39,6 +38,14 @@ describe('a Schedule whose nights are missed', () => {
       .flat()
       .filter(({ outcome }) => outcome === 'published')
       .map(({ runId }) => runId!);
+  };
+
+  /** Whether neither an export of the Schedule nor a run of the mirror is in progress, once the Schedule is paused. */
+  const isIdle = async () => {
+    for await (const { status, type } of stack.workflows())
+      if (type === 'exportWorkflow' && status.name === 'RUNNING') return false;
+    const { active, waiting } = await mirrorStatus(stack, 'projects');
+    return active === null && waiting === 0;
   };
 
   /** The folders of snapshots in the lake. */
@@ -90,7 +97,7 @@ describe('a Schedule whose nights are missed', () => {
 
     // A pause: none of its nights runs later.
     await pauseSchedule(stack.temporal, stack.connection, 'audit');
-    await sleep(RUN_MS);
+    await until(isIdle, 'the run that the pause found has ended');
     const paused = await published();
     const { skipped } = await described();
     await sleep(2 * NIGHT_MS);

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { CHANGE_NOTICE_SIGNAL } from '../../../src/core/contract/index.js';
-import { QUIET_MS } from '../../../src/mirror/notice-rules.js';
+import { NOTICE_EVENTS, QUIET_MS } from '../../../src/mirror/notice-rules.js';
 import { startTemporalDevServer } from '../../../src/servers/index.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
 import { connectTemporal } from '../../../src/temporal/client/connect.js';
@@ -207,6 +207,33 @@ describe('change notices', () => {
       histories++;
     }
     expect(histories).toBeGreaterThan(0);
+  });
+
+  it('take the report of a run that arrives with the notices that make a history long', async () => {
+    stack = await startNoticeStack({ sync: '{ minInterval: 0s, pageSize: 1 }' });
+    const worker = await stack.startWorker(undefined, OWN_THREAD);
+    const { post } = await stack.startReceiver();
+    const { admin } = stack.simulator;
+    const away = admin.faults.add({ match: { resource: 'tasks' }, fault: { kind: 'status', status: 503 } });
+    expect((await post(TASKS)).status).toBe(202);
+    await until(() => admin.stats().requests > 0, 'the run is in progress');
+    const length = async (): Promise<number> => (await notices('tasks').describe()).historyLength;
+    const { raw } = await notices('tasks').describe();
+    await worker.stop();
+    const missing = NOTICE_EVENTS + 50 - (await length());
+    await signal(Math.ceil(missing / 100) * 100);
+    const report = {
+      ...{ resource: 'tasks', outcome: 'failed', runId: null, rows: null, counts: null, snapshot: null },
+      ...{ warnings: [], error: { type: 'Failed', message: 'no answer' } },
+    };
+    const requestId = `${raw.workflowExecutionInfo?.firstRunId}/notices-1`;
+    await notices('tasks').signal('runAnswered', { requestId, report });
+    expect(await length()).toBeGreaterThan(NOTICE_EVENTS);
+    await stack.startWorker(undefined, OWN_THREAD);
+    const requests = async () => signalsNamed('requestRun', await stack.history(stack.mirrorId('tasks')));
+    await until(async () => (await requests()).length > 1, 'the notices since then lead to another run');
+    admin.faults.remove(away);
+    await ended('tasks');
   });
 
   it('do not fill a history while no worker runs, and are not lost', async () => {

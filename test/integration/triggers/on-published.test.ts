@@ -4,8 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { OnPublishedTarget, RunReport } from '../../../src/core/contract/index.js';
 import { onPublishedWorkflowId } from '../../../src/core/contract/index.js';
 import type { Settings } from '../../../src/core/settings.js';
-import type { History } from '../../../src/temporal/replay.js';
-import { mirrorOf, mirrorStatus, reconcile } from '../../support/mirror-requests.js';
+import { mirrorOf, mirrorStatus, placeOf, reconcile, resetMirror } from '../../support/mirror-requests.js';
 import { startWorkerProcess } from '../../support/processes.js';
 import { longOnly } from '../../support/seeds.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
@@ -193,28 +192,11 @@ describe('the workflow of onPublished', () => {
     }));
     let lostAfter: string | undefined = 'none';
     const first = (await stack.export()).runs[0]!;
-    const mirror = handle(stack.mirrorId('projects'));
-    let execution = '';
-    let tasks: NonNullable<History['events']> = [];
-    // After the first run, the mirror may just have continued as new.
-    await until(async () => {
-      execution = (await mirror.describe()).runId;
-      const { events } = await stack.temporal.client.workflow
-        .getHandle(mirror.workflowId, execution)
-        .fetchHistory();
-      tasks = events!.filter((one) => one.workflowTaskCompletedEventAttributes);
-      return tasks.length > 0;
-    }, 'the mirror waits for requests');
+    const place = await placeOf(stack, 'projects');
     lostAfter = first.runId!;
     const lost = (await stack.export()).runs[0]!;
     lostAfter = undefined;
-    const { client } = stack.temporal;
-    await client.workflowService.resetWorkflowExecution({
-      ...{ namespace: client.options.namespace, requestId: lost.runId!, reason: 'test' },
-      workflowExecution: { workflowId: stack.mirrorId('projects'), runId: execution },
-      workflowTaskFinishEventId: tasks.at(-1)!.eventId!,
-      resetReapplyExcludeTypes: [1],
-    });
+    await resetMirror(stack, 'projects', place);
     expect((await mirrorStatus(stack, 'projects')).published?.runId).toBe(first.runId);
     const last = (await stack.export()).runs[0]!;
     expect(last.warnings).toEqual([]);

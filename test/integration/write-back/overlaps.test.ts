@@ -11,8 +11,6 @@ import { fileIn, stage, startWriteBackStack, stopWriteBackStack } from '../../su
 
 const SEED = Number(process.env.WORKTRACK_SEED ?? 1);
 const ROUNDS = rounds(3);
-/** The lock looks at a terminated batch after a minute, and a killed worker is noticed after some seconds. */
-const STOPPED_WITHIN_MS = 180_000;
 /** Number of different keys in all files. */
 const KEYS = 900;
 
@@ -88,7 +86,7 @@ describe('files that overlap at random', () => {
     async function someLater(): Promise<void> {
       const enough = service.records.length + random.below(200);
       const isEnough = async () => service.records.length >= enough || (await isIdle());
-      await until(isEnough, 'some rows are written', STOPPED_WITHIN_MS);
+      await until(isEnough, 'some rows are written');
     }
 
     /**
@@ -98,7 +96,7 @@ describe('files that overlap at random', () => {
     async function refuseKey(): Promise<void> {
       service.respond = () => ({ status: 401, body: '{"message":"no"}' });
       service.isReadable = () => false;
-      await until(isIdle, 'every batch has ended', STOPPED_WITHIN_MS);
+      await until(isIdle, 'every batch has ended');
       service.isReadable = () => true;
     }
 

@@ -20,7 +20,6 @@ import {
 /** Each round has a seed of its own. */
 const SEEDS = seeds(2);
 /** Ten times what an idle machine needs. */
-const ROUND_MS = 60_000;
 
 type Stop = 'refused' | 'expired' | 'cancelled' | 'killed';
 const STOPS = ['refused', 'expired', 'cancelled'] as const;
@@ -158,24 +157,20 @@ describe('batches that are stopped at random rows and repeated immediately', () 
     }
   }
 
-  it(
-    'make one record of each row, and keep every receipt',
-    async () => {
-      const done = { rounds: 0, refused: 0, expired: 0, cancelled: 0, killed: 0 };
-      for (const seed of SEEDS) {
-        random = seededRandom(seed);
-        const round = draw(random);
-        try {
-          await check(round);
-        } catch (error) {
-          throw new Error(`seed ${seed}: ${JSON.stringify(round)}`, { cause: error });
-        }
-        done.rounds++;
-        for (const { kind } of round.stops) done[kind]++;
-        from += 1000;
+  it('make one record of each row, and keep every receipt', async () => {
+    const done = { rounds: 0, refused: 0, expired: 0, cancelled: 0, killed: 0 };
+    for (const seed of SEEDS) {
+      random = seededRandom(seed);
+      const round = draw(random);
+      try {
+        await check(round);
+      } catch (error) {
+        throw new Error(`seed ${seed}: ${JSON.stringify(round)}`, { cause: error });
       }
-      console.log(JSON.stringify(done));
-    },
-    SEEDS.length * ROUND_MS,
-  );
+      done.rounds++;
+      for (const { kind } of round.stops) done[kind]++;
+      from += 1000;
+    }
+    console.log(JSON.stringify(done));
+  });
 });

@@ -5,6 +5,7 @@ import {
   alertBegun,
   alertSent,
   COLLECT_MS,
+  checkFailed,
   type DueAlert,
   FIRST_REMINDER_MS,
   newAlerts,
@@ -242,6 +243,40 @@ describe('Alerts', () => {
     expect(world.state.connections.acme?.problems).toEqual([]);
   });
 
+  it('follow the newest run, although an export reports each of its resources when all have ended', () => {
+    const [early, late] = [START + HOUR_MS, START + 3 * HOUR_MS];
+    const world = new World();
+    const run = (asOf: number, outcome: 'published' | 'failed', changed = false): void => {
+      const failure = { kind: 'failure', mark: 'failure', text: 'no answer' } as const;
+      const change = { kind: 'schema-change', mark: String(asOf), text: 'new column' } as const;
+      const problems = [...(outcome === 'failed' ? [failure] : []), ...(changed ? [change] : [])];
+      const covers = outcome === 'failed' ? FAILED : ([...FAILED, 'warning', 'schema-change'] as const);
+      world.report('acme', [{ resource: 'tasks', covers, problems, asOf }]);
+      world.pass(20 * MINUTE_MS);
+    };
+    run(late, 'failed');
+    expect(world.take()).toEqual(['alert | failure | +acme failure tasks']);
+    // Nothing else says what has happened once.
+    run(early, 'published', true);
+    run(early, 'published', true);
+    expect(world.take()).toEqual(['alert | schema-change | +acme schema-change tasks | acme failure tasks']);
+    run(late + HOUR_MS, 'published');
+    expect(world.take()).toEqual(['alert | recovery | -acme failure tasks']);
+    run(late, 'failed');
+    expect(world.take()).toEqual([]);
+    // The age of the data is another question.
+    const stale = { kind: 'stale', mark: 'stale', text: 'old' } as const;
+    const age = (asOf: number, problems: Observation['problems']): void =>
+      world.report('acme', [{ resource: 'tasks', covers: ['stale'], problems, asOf }]);
+    age(early, [stale]);
+    world.pass(20 * MINUTE_MS);
+    expect(world.take()).toEqual(['alert | stale | +acme stale tasks']);
+    age(late, []);
+    age(early + 1, [stale]);
+    world.pass(3 * HOUR_MS);
+    expect(world.take()).toEqual(['alert | recovery | -acme stale tasks']);
+  });
+
   it('of many connections that fail in turn are two messages: the first one, and the others', () => {
     const world = new World();
     for (let at = 0; at < 300; at++) {
@@ -358,10 +393,28 @@ describe('Alerts', () => {
     const world = new World();
     world.outcomes.push('gone');
     world.failed('acme');
+    expect(world.state.targets).toEqual({});
+    // The check that is due finds that the connection is gone, too.
+    expect(nextAlerts(world.state, world.now).checks).toEqual(['acme']);
+    world.state = checkFailed(world.state, 'acme');
     expect(world.state).toEqual(newAlerts());
     world.failed('acme');
+    expect(checkFailed(world.state, 'acme')).toBe(world.state);
     world.report('acme', [], { targets: [] });
     expect(world.state).toEqual(newAlerts());
+  });
+
+  it('tell the target of today what the one of yesterday did not take', () => {
+    const targets = [{ id: 'wrong' }];
+    const world = new World(targets);
+    world.outcomes.push('failed', 'gone');
+    world.failed('acme');
+    world.pass(HOUR_MS);
+    expect(world.take()).toEqual([]);
+    targets[0] = { id: 'right' };
+    world.report('acme', [], { checkAt: null });
+    expect(world.take()).toEqual(['alert | failure | +acme failure tasks']);
+    expect(nextAlerts(world.state, world.now).checks).toEqual([]);
   });
 
   it('drop problems of a resource that was removed from the configuration', () => {

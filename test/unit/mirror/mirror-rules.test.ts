@@ -205,7 +205,9 @@ describe('a turn of a mirror', () => {
     expect(served.report.outcome).toBe(outcome);
     expect(served.turn).toBeNull();
     expect(served.state.lastRun).toEqual(served.report);
-    expect(served.decided.commands.map((one) => one.do)).toEqual(['count', 'alert', 'reply']);
+    // A cancelled run says nothing of its resource.
+    const alert = outcome === 'cancelled' ? [] : ['alert'];
+    expect(served.decided.commands.map((one) => one.do)).toEqual(['count', ...alert, 'reply']);
     // The checkpoint moves only with `latest.json`.
     const moved = outcome === 'published' ? run(NOW).checkpoint : null;
     expect(served.state.checkpoint).toEqual(moved);
@@ -374,6 +376,7 @@ const anySpec: fc.Arbitrary<object> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({ kind: fc.constant('run'), mode: fc.constantFrom('increment', 'full') }),
   },
+  fc.constant({ kind: 'run', mode: 'increment', alertedBy: 'sender' }),
   fc.constant({ kind: 'run', dryRun: {} }),
   fc.record({ kind: fc.constant('rollback'), to: fc.constantFrom(FIRST, SECOND) }),
   fc.record({ kind: fc.constant('purge'), key: fc.constantFrom(['1'], ['2']) }),
@@ -435,6 +438,7 @@ class World {
     // One run at a time: the next call is decided when the one before it has ended.
     if (call !== null) expect(this.call).toBeNull();
     this.call = call ?? this.call;
+    this.#checkAlerts(decided);
     this.mirror = decided.mirror;
     for (const command of decided.commands) this.note(command);
     const { state, turn } = this.mirror;
@@ -444,6 +448,16 @@ class World {
       expect(turn.batch.all.map(({ requestId }) => requestId)).toEqual(
         expect.arrayContaining([...turn.wanted]),
       );
+  }
+
+  /** Someone reports each run that has published or failed: a sender that still waits, or else the mirror. */
+  #checkAlerts({ commands }: Decided): void {
+    const alerts = commands.filter((command) => command.do === 'alert').length;
+    const ended = commands.find((command) => command.do === 'count')?.report.outcome ?? 'cancelled';
+    const { batch, wanted = [] } = this.mirror.turn ?? {};
+    const senders = batch?.all.filter((one) => one.kind === 'run' && one.alertedBy === 'sender') ?? [];
+    const isReported = senders.some(({ requestId }) => wanted.includes(requestId));
+    expect(alerts).toBe(ended === 'cancelled' || isReported ? 0 : 1);
   }
 
   note(command: Command): void {

@@ -72,8 +72,9 @@ describe('The queue of a mirror', () => {
     const { batch } = nextBatch(waiting)!;
     expect(batch.all).toHaveLength(2);
     expect(alertedBy(batch.all, new Set(['a', 'b']))).toBe('sender');
-    // A sender that has withdrawn its request cannot report the run.
+    // A sender that has withdrawn its request cannot report the run, which may be published nevertheless.
     expect(alertedBy(batch.all, new Set(['a']))).toBe('mirror');
+    expect(alertedBy(batch.all, new Set())).toBe('mirror');
     expect(alertedBy([request('a')], new Set(['a']))).toBe('mirror');
   });
 

@@ -191,9 +191,26 @@ describe('a connection that is kept', () => {
     expect(opened.map(({ isOpen }) => isOpen)).toEqual([false, false]);
   });
 
+  it('looks again after a check in progress, which may have read the credentials before they changed', async () => {
+    let change = (): void => {};
+    const { state, used, kept } = await world({
+      async connect({ connectionOptions: { apiKey } }) {
+        change();
+        return { key: String(apiKey), isOpen: true };
+      },
+    });
+    change = () => {
+      state.file = 'second';
+    };
+    state.accepted = ['second'];
+    await Promise.all([kept.check(), kept.check()]);
+    expect(used.map(({ key }) => key)).toEqual(['second']);
+  });
+
   it('does nothing after it is closed, and runs one check at a time', async () => {
     const { state, opened, kept, pass } = await world();
     state.accepted = [];
+    void kept.check();
     expect(kept.check()).toBe(kept.check());
     await kept.close();
     expect(opened.every(({ isOpen }) => !isOpen)).toBe(true);

@@ -311,10 +311,9 @@ export function alertSent(
   const state = withUsedTargets(withTarget(before, id, target));
   if (state.targets[id] === undefined) return state;
   if (outcome === 'gone') return withoutTarget(state, id, now);
-  if (outcome === 'failed') return withTarget(state, id, { ...target, retryAt: now + RETRY_MS });
   const heard = new Map(tells.map((problem) => [keyOf(problem), problem]));
   const told = (problem: AlertProblem): AlertProblem => {
-    const then = heard.get(keyOf(problem));
+    const then = outcome === 'sent' ? heard.get(keyOf(problem)) : undefined;
     if (then === undefined) return problem;
     const { [id]: heardBefore, ...others } = problem.told;
     const isEnd =
@@ -329,6 +328,8 @@ export function alertSent(
     if (entry === undefined) continue;
     connections[name] = pruned({ ...entry, problems: entry.problems.map(told) }, state.targets);
   }
+  if (outcome === 'failed')
+    return withTarget({ ...state, connections }, id, { ...target, retryAt: now + RETRY_MS });
   const isReminder = message.kind === 'reminder';
   const next = {
     ...target,

@@ -59,9 +59,10 @@ export async function upgradeTo(
     reach(`Temporal at ${temporal.address}`, call, isUnreachable, outageReason, options.reach);
   if (!(await appears(() => reached(() => polls(temporal, version, options)), options)))
     return { step: 'waiting' };
-  const before = await reached(() => currentVersion(temporal, version));
+  const known = <T>(call: () => Promise<T>): Promise<T> => untilKnown(() => reached(call), options);
+  const before = await known(() => currentVersion(temporal, version));
   const changed = !isSameVersion(before, version);
-  if (changed) await reached(() => makeCurrent(temporal, version));
+  if (changed) await known(() => makeCurrent(temporal, version));
   const current: UpgradeStep = { step: 'current', before, changed };
   onStep(current);
   if (!changed || before === null || !waits) return current;
@@ -88,6 +89,28 @@ async function appears(
     if (performance.now() > until) return false;
     if (isFirst) onStep({ step: 'waiting' });
     await delay(LOOK_EVERY_MS, undefined, { signal });
+  }
+}
+
+/**
+ * Repeats a call about a deployment with a worker that polls: a busy server may say that it does not know a deployment that it
+ * has described just before.
+ *
+ * @throws what `call` throws: `NOT_FOUND` only after two minutes
+ */
+export async function untilKnown<T>(
+  call: () => Promise<T>,
+  { signal, appearsWithinMs = APPEARS_WITHIN_MS }: Pick<UpgradeOptions, 'signal' | 'appearsWithinMs'>,
+  everyMs: Millis = LOOK_EVERY_MS,
+): Promise<T> {
+  const until = performance.now() + appearsWithinMs;
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isMissing(error) || performance.now() > until) throw error;
+    }
+    await delay(everyMs, undefined, { signal });
   }
 }
 

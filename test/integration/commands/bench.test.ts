@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import { expect } from 'vitest';
 import { longOnly } from '../../support/seeds.js';
 
 const BENCH = fileURLToPath(new URL('../../bench/main.mjs', import.meta.url));
 
-it('measures the loop, a full export and increments of a list', async () => {
+// It measures, and is no part of an export.
+longOnly('measures the loop, a full export and increments of a list', async () => {
   const flags = ['--sizes', '100', '--orders', 'id', '--rounds', '1', '--tables'];
   const skipped = ['--skip', 'open,store,latency,scale,write-back'];
   const { stdout } = await promisify(execFile)(process.execPath, [BENCH, ...flags, ...skipped]);

@@ -3,10 +3,11 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject } from 'vitest';
 import { parse } from 'yaml';
 import { DEMO_KEY, type Simulator, startSimulator } from '../../../src/simulator/index.js';
 import { freePort } from '../../support/ports.js';
+import { longOnly } from '../../support/seeds.js';
 import { until } from '../../support/stack.js';
 
 interface Service {
@@ -121,27 +122,31 @@ async function serves(service: Service, program: string, args: readonly string[]
   }, `${program} is healthy`);
 }
 
-it('each container of the Compose file runs with its command and variables, and the commands in its comments succeed', async () => {
-  const { temporalCli, versitygw } = inject('servers');
-  const { temporal, bucket, s3, check, worker } = services;
-  const ports = ['--port', temporalPort(), '--headless'];
-  const [, , ...health] = temporal.healthcheck!.test;
-  await serves(
-    temporal,
-    temporalCli,
-    [...temporal.command!, ...ports],
-    [temporalCli, ...health, ...['--address', `127.0.0.1:${temporalPort()}`]],
-  );
-  const [mkdir = '', ...made] = bucket.command!;
-  await runs(bucket, mkdir, made);
-  await serves(s3, versitygw, s3.command!, s3.healthcheck!.test.slice(1));
-  await runs(check, NODE, [MAIN, ...check.command!]);
-  await serves(worker, NODE, [MAIN, ...listOf('CMD')], listOf('HEALTHCHECK .* CMD'));
+// `commands/deployment-examples.test.ts` checks the Compose file.
+longOnly(
+  'each container of the Compose file runs with its command and variables, and the commands in its comments succeed',
+  async () => {
+    const { temporalCli, versitygw } = inject('servers');
+    const { temporal, bucket, s3, check, worker } = services;
+    const ports = ['--port', temporalPort(), '--headless'];
+    const [, , ...health] = temporal.healthcheck!.test;
+    await serves(
+      temporal,
+      temporalCli,
+      [...temporal.command!, ...ports],
+      [temporalCli, ...health, ...['--address', `127.0.0.1:${temporalPort()}`]],
+    );
+    const [mkdir = '', ...made] = bucket.command!;
+    await runs(bucket, mkdir, made);
+    await serves(s3, versitygw, s3.command!, s3.healthcheck!.test.slice(1));
+    await runs(check, NODE, [MAIN, ...check.command!]);
+    await serves(worker, NODE, [MAIN, ...listOf('CMD')], listOf('HEALTHCHECK .* CMD'));
 
-  const text = readFileSync('examples/compose.yaml', 'utf8');
-  const commands = text.match(/(?<=^#.* exec worker worktrack ).*$/gm)!;
-  expect(commands).toEqual(['doctor', 'schedule apply']);
-  for (const command of [...commands, 'export --resource projects'])
-    await runs(worker, NODE, [MAIN, ...command.split(' ')]);
-  expect(output.get(running.at(-1)!)).toContain('"projects"');
-});
+    const text = readFileSync('examples/compose.yaml', 'utf8');
+    const commands = text.match(/(?<=^#.* exec worker worktrack ).*$/gm)!;
+    expect(commands).toEqual(['doctor', 'schedule apply']);
+    for (const command of [...commands, 'export --resource projects'])
+      await runs(worker, NODE, [MAIN, ...command.split(' ')]);
+    expect(output.get(running.at(-1)!)).toContain('"projects"');
+  },
+);

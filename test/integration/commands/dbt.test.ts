@@ -149,7 +149,8 @@ describe('worktrack dbt', () => {
     15 * MINUTES,
   );
 
-  it(
+  // The test above writes a project, and runs it after each change.
+  longOnly(
     'updates its files, keeps those of the user, and shows each past run as it was',
     async () => {
       const changed = join(project, `models/worktrack/staging/stg_${owner}__projects.sql`);

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { computeHours, type HoursRow } from '../../../src/cli/demo/hours.js';
 import { openStore } from '../../../src/lake/store/index.js';
 import { codeBlocks, pageAt } from '../../support/docs.js';
+import { longOnly } from '../../support/seeds.js';
 import { until } from '../../support/stack.js';
 
 const MAIN = resolve('dist/src/cli/main.js');
@@ -80,7 +81,8 @@ describe('`worktrack demo`', () => {
     expect(computed.length).toBeGreaterThan(20);
   });
 
-  it('has awkward values only with --awkward, and leaves its servers running with --keep', async () => {
+  // `commands/tutorial.test.ts` works with a demo that was left running.
+  longOnly('has awkward values only with --awkward, and leaves its servers running with --keep', async () => {
     const { printed, noted, exited } = demo('--rows', '200', '--awkward', '--keep');
     await until(() => printed().includes('In another terminal') || child?.exitCode !== null, 'it waits');
     expect(printed(), noted()).toContain('Ctrl-C stops them');

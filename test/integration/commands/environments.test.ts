@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
-import { drawn, IS_LONG } from '../../support/seeds.js';
+import { drawn, IS_LONG, longOnly } from '../../support/seeds.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 const CLI = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
@@ -121,24 +121,28 @@ describe.concurrent('export --local', () => {
     if (environment.says !== undefined) expect(printed.stderr).toMatch(environment.says);
   });
 
-  it('works after it was killed while it created its state, and with state that Temporal cannot use', async () => {
-    const environment = { env: (own: string) => ({ HOME: own }) };
-    const killed = await exportLocal('killed', environment);
-    await until(
-      async () => (await killed.state()).some((file) => file.endsWith('.new')),
-      'it creates its state',
-    );
-    killed.kill();
-    await killed.exited;
-    const second = await exportLocal('killed', environment);
-    expect(await second.exited, second.printed.stderr).toBe(0);
-    const database = (await second.state()).find((file) => file.endsWith('temporal.db'))!;
-    await writeFile(database, (await readFile(database)).subarray(0, 8192));
-    const third = await exportLocal('killed', environment);
-    expect(await third.exited, third.printed.stderr).toBe(0);
-    expect(third.printed.stderr).toContain(`It was set aside as ${database}.unusable`);
-    expect(JSON.parse(third.printed.stdout)).toMatchObject({ outcome: 'published', runs: [{ rows: 3 }] });
-  });
+  // The test above starts servers in an empty home, and `commands/local.test.ts` starts them again.
+  longOnly(
+    'works after it was killed while it created its state, and with state that Temporal cannot use',
+    async () => {
+      const environment = { env: (own: string) => ({ HOME: own }) };
+      const killed = await exportLocal('killed', environment);
+      await until(
+        async () => (await killed.state()).some((file) => file.endsWith('.new')),
+        'it creates its state',
+      );
+      killed.kill();
+      await killed.exited;
+      const second = await exportLocal('killed', environment);
+      expect(await second.exited, second.printed.stderr).toBe(0);
+      const database = (await second.state()).find((file) => file.endsWith('temporal.db'))!;
+      await writeFile(database, (await readFile(database)).subarray(0, 8192));
+      const third = await exportLocal('killed', environment);
+      expect(await third.exited, third.printed.stderr).toBe(0);
+      expect(third.printed.stderr).toContain(`It was set aside as ${database}.unusable`);
+      expect(JSON.parse(third.printed.stdout)).toMatchObject({ outcome: 'published', runs: [{ rows: 3 }] });
+    },
+  );
 
   // In `npm test`, the export of another user shows that the servers' folders are found without an entry and HOME.
   it.runIf(IS_LONG && isRoot)('works as a demo for a user without an entry and HOME', async () => {

@@ -75,7 +75,7 @@ describe('runs', () => {
   it.each(
     drawn(
       ROWS.filter(([, { works, runsInShort }]) => works && (IS_LONG || runsInShort === true)),
-      2,
+      1,
     ),
   )('work with a store that lacks %s', async (_, store) => {
     faulty = await start();

@@ -32,7 +32,7 @@ const CONNECTED = [
 /** The services that do not wait are all tried without Temporal in test/unit/mirror/odd-services.test.ts. */
 const CASES = drawn(
   ODD_CASES,
-  6,
+  3,
   ({ odd: [name], title, waits }) => waits === true || (title === undefined && CONNECTED.includes(name!)),
 );
 

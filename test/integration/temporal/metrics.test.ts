@@ -5,6 +5,7 @@ import { VERSION } from '../../../src/core/version.js';
 import { freePort } from '../../support/ports.js';
 import { startCommand, startWorkerProcess } from '../../support/processes.js';
 import { scrape } from '../../support/prometheus.js';
+import { longOnly } from '../../support/seeds.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 const ROWS = 25;
@@ -83,7 +84,8 @@ describe('the metrics of a worker', () => {
     expect(second.text).not.toContain(stack.env.AWS_SECRET_ACCESS_KEY);
   });
 
-  it('have at most 66 lines for a connection with four resources', async () => {
+  // The test above has all the metrics.
+  longOnly('have at most 66 lines for a connection with four resources', async () => {
     stack = await startStack({
       simulator: {
         awkward: false,

@@ -193,7 +193,8 @@ describe('the packed package', () => {
     expect(printed).toMatch(/pass 1\b/);
   });
 
-  it('runs the demo, even without DuckDB in the application', async () => {
+  // Below, an installed command runs the demo.
+  longOnly('runs the demo, even without DuckDB in the application', async () => {
     const { temporalCli, versitygw } = inject('servers');
     const env = {
       ...process.env,
@@ -408,18 +409,22 @@ describe('the packed package', () => {
         expect(stack.simulator.admin.records('time-entries')).toHaveLength(before + 3);
       });
 
-      it('write-back-from-app: writes a file once, and reports the faulty line of another', async () => {
-        const file = await fileIn(stack, timeEntriesCsv(3));
-        const first = await example('write-back-from-app/main.js', file);
-        expect(first.code, first.printed + log).toBe(0);
-        expect(JSON.parse(first.stdout)).toMatchObject({ outcome: 'written', counts: { created: 3 } });
-        const records = stack.simulator.admin.records('time-entries').length;
-        expect((await example('write-back-from-app/main.js', file)).code).toBe(0);
-        expect(stack.simulator.admin.records('time-entries')).toHaveLength(records);
-        const faulty = await example('write-back-from-app/main.js', await fileIn(stack, 'a,b\n1\n'));
-        expect(faulty.code).toBe(2);
-        expect(faulty.printed).toContain('line 2');
-      });
+      // `write-back-from-rows` writes from an application, too.
+      longOnly(
+        'write-back-from-app: writes a file once, and reports the faulty line of another',
+        async () => {
+          const file = await fileIn(stack, timeEntriesCsv(3));
+          const first = await example('write-back-from-app/main.js', file);
+          expect(first.code, first.printed + log).toBe(0);
+          expect(JSON.parse(first.stdout)).toMatchObject({ outcome: 'written', counts: { created: 3 } });
+          const records = stack.simulator.admin.records('time-entries').length;
+          expect((await example('write-back-from-app/main.js', file)).code).toBe(0);
+          expect(stack.simulator.admin.records('time-entries')).toHaveLength(records);
+          const faulty = await example('write-back-from-app/main.js', await fileIn(stack, 'a,b\n1\n'));
+          expect(faulty.code).toBe(2);
+          expect(faulty.printed).toContain('line 2');
+        },
+      );
 
       it('can use the simulated service in their tests', async () => {
         const script =

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, inject, it } from 'vitest';
+import { afterEach, describe, expect, inject } from 'vitest';
 import { startTemporalDevServer, type TemporalDevServer } from '../../../src/servers/index.js';
 import { withDeadline } from '../../../src/temporal/client/connect.js';
 import { outageReason } from '../../../src/temporal/client/grpc.js';
@@ -23,24 +23,28 @@ describe('a limit of the Temporal server', () => {
     stack = await startStack({ resources: '[projects]', temporalAddress: temporal.address });
   }
 
-  it('keeps a worker of a version that it refuses from being ready, and the worker says why', async () => {
-    await start('matching.maxVersionsInDeployment=1');
-    const version = (buildId: string) => ({ WORKTRACK_DEPLOYMENT_NAME: 'd', WORKTRACK_BUILD_ID: buildId });
-    const health = `127.0.0.1:${await freePort()}`;
-    const state = () =>
-      fetch(`http://${health}/readyz`).then(async (answer) => [answer.status, await answer.json()]);
-    const first = await startWorkerProcess(stack, version('1'), ['--health', health]);
-    await expect.poll(state).toEqual([200, { state: 'polling' }]);
-    await first.signal('SIGTERM');
+  // test/unit/temporal/registration.test.ts says what a worker does that the server does not accept.
+  longOnly(
+    'keeps a worker of a version that it refuses from being ready, and the worker says why',
+    async () => {
+      await start('matching.maxVersionsInDeployment=1');
+      const version = (buildId: string) => ({ WORKTRACK_DEPLOYMENT_NAME: 'd', WORKTRACK_BUILD_ID: buildId });
+      const health = `127.0.0.1:${await freePort()}`;
+      const state = () =>
+        fetch(`http://${health}/readyz`).then(async (answer) => [answer.status, await answer.json()]);
+      const first = await startWorkerProcess(stack, version('1'), ['--health', health]);
+      await expect.poll(state).toEqual([200, { state: 'polling' }]);
+      await first.signal('SIGTERM');
 
-    const place = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
-    const refused = startCommand(stack, ['worker', ...place, '--health', health], version('2'));
-    stack.beforeStop(() => refused.signal('SIGTERM'));
-    const why = 'Temporal has not accepted build 2 of deployment d';
-    await until(async () => (await refused.output()).stderr.includes(why), 'it says why');
-    expect((await refused.output()).stderr).toContain('versions in a deployment');
-    expect(await state()).toEqual([503, { state: 'connecting' }]);
-  });
+      const place = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
+      const refused = startCommand(stack, ['worker', ...place, '--health', health], version('2'));
+      stack.beforeStop(() => refused.signal('SIGTERM'));
+      const why = 'Temporal has not accepted build 2 of deployment d';
+      await until(async () => (await refused.output()).stderr.includes(why), 'it says why');
+      expect((await refused.output()).stderr).toContain('versions in a deployment');
+      expect(await state()).toEqual([503, { state: 'connecting' }]);
+    },
+  );
 
   // `unit/temporal/grpc` has the error of such a server.
   longOnly('is named with its method by the error of a call that it refuses', async () => {

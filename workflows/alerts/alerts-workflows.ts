@@ -3,7 +3,7 @@ import {
   alertBegun,
   alertSent,
   checkBegun,
-  checkFailed,
+  connectionGone,
   type DueAlert,
   isIdle,
   nextAlerts,
@@ -20,6 +20,8 @@ import { toRunError } from '../shared/run-errors.js';
 const MAX_CONNECTIONS = 100;
 /** A history that is long enough to continue as new may grow to this while something is being sent. */
 const MOST_EVENTS = 1_800;
+/** Messages and checks at the same time, so that a history that continues as new when they have ended stays below 2,000 events. */
+const MOST_RUNNING = 20;
 
 /**
  * Sends the alerts of all connections of a task queue (docs/how-to/alerts.md#when-messages-are-sent). Workflows report to it by
@@ -42,8 +44,9 @@ export async function alertsWorkflow(initial: AlertsState): Promise<void> {
     if (isLong && running === 0) break;
     // A receiver that does not answer keeps the history, but not the messages to others.
     const mustWait = isLong && shouldContinueAsNew(MOST_EVENTS);
-    const messages = mustWait ? [] : due;
-    const begun = isLong ? [] : checks;
+    const room = Math.max(0, MOST_RUNNING - running);
+    const messages = mustWait ? [] : due.slice(0, room);
+    const begun = isLong ? [] : checks.slice(0, room - messages.length);
     for (const one of messages) void send(one);
     for (const connection of begun) void watch(connection);
     if (isIdle(state) && running === 0) return;
@@ -79,8 +82,9 @@ export async function alertsWorkflow(initial: AlertsState): Promise<void> {
     try {
       await activity('worktrack.watch', connection, 'background')({ connection, always: true });
     } catch (error) {
-      log.warn('the age of the data could not be checked', { connection, error: toRunError(error).message });
-      state = checkFailed(state, connection);
+      const { type, message } = toRunError(error);
+      log.warn('the age of the data could not be checked', { connection, error: message });
+      if (type === 'Configuration') state = connectionGone(state, connection);
     }
     running--;
     changes++;

@@ -1,4 +1,4 @@
-import { condition, continueAsNew, isCancellation, log } from '@temporalio/workflow';
+import { CancellationScope, condition, continueAsNew, isCancellation, log } from '@temporalio/workflow';
 import type { EpochMs } from '../../src/core/brands.js';
 import { ACTIVITIES } from '../../src/core/contract/activity-table.js';
 import type { NoticesState, RunRecord } from '../../src/core/contract/index.js';
@@ -35,6 +35,8 @@ export async function changeNoticeWorkflow(initial: NoticesState): Promise<void>
   const { connection, resource } = initial;
   let state = initial;
   const requester = new MirrorRequester(connection);
+  /** The report of the last run for alerts: the mirror leaves it to the sender of the request, even to one that is cancelled. */
+  let reporting: Promise<void> = Promise.resolve();
   // A notice waits as long as the configuration does not know its resource.
   const planExport = activity('worktrack.planExport', connection, 'background', { retry: PLAN_RETRY });
   handleChecked(changeNotice, changeNoticeProblem, () => {
@@ -61,7 +63,7 @@ export async function changeNoticeWorkflow(initial: NoticesState): Promise<void>
       }
     }
   } catch (error) {
-    if (isCancellation(error)) await requester.withdrawAll();
+    if (isCancellation(error)) await Promise.all([requester.withdrawAll(), reporting]);
     throw error;
   }
 
@@ -71,7 +73,9 @@ export async function changeNoticeWorkflow(initial: NoticesState): Promise<void>
     const spec = runSpec(at, { alertedBy: 'sender', background: true });
     try {
       const report = await requester.request(resource, spec, `notices-${number}`, plan.giveUpAfterMs, sent);
-      if (plan.alerts) await reportAlerts({ connection, runs: [report] });
+      if (plan.alerts)
+        reporting = CancellationScope.nonCancellable(() => reportAlerts({ connection, runs: [report] }));
+      await reporting;
       if (report.outcome !== 'published')
         warn(report.error?.message ?? `the run was ${report.outcome}`, report.outcome);
       return report;

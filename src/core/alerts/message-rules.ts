@@ -30,6 +30,9 @@ const REMINDER_MS = DAY_MS;
 /** After a message that could not be sent. What happens until then is in the next attempt. */
 export const RETRY_MS = 30 * MINUTE_MS;
 
+/** Reports do not overtake others of this age. */
+const SEEN_MS = 2 * DAY_MS;
+
 /** Problems beyond this number have no text, and beyond the second are not kept: Temporal refuses a state of 2 MiB. */
 const MAX_TEXTS = 800;
 const MAX_PROBLEMS = 3000;
@@ -67,12 +70,14 @@ export function reported(state: AlertsState, report: AlertReport, now: number): 
       ? withMomentary(problems, report, found, now)
       : observed(problems, report, found, now);
   }
+  const isKept = ([about, asOf]: [string, EpochMs]): boolean =>
+    asOf > now - SEEN_MS && report.resources.includes(resourceOf(about));
   const entry: AlertsConnection = {
     targets: report.targets,
     checkAt: checkAtOf(old?.checkAt ?? null, report),
     pausedAt,
     problems: limited(problems, connection, state),
-    seen: Object.fromEntries([...seen].filter(([about]) => report.resources.includes(resourceOf(about)))),
+    seen: Object.fromEntries([...seen].filter(isKept)),
   };
   const targets = { ...state.targets };
   for (const { id, incidents } of report.targets) targets[id] = { ...(targets[id] ?? UNUSED), incidents };
@@ -353,10 +358,11 @@ function withTarget(state: AlertsState, id: string, target: AlertTargetState): A
 function withoutTarget(state: AlertsState, id: string, now: number): AlertsState {
   const connections = Object.entries(state.connections).map(([name, entry]) => {
     const targets = entry.targets.filter((one) => one.id !== id);
-    const isSame = targets.length === entry.targets.length;
-    return [name, isSame ? entry : { ...entry, targets, checkAt: now }] as const;
+    const isSame = targets.length === entry.targets.length || entry.problems.length === 0;
+    return [name, isSame ? { ...entry, targets } : { ...entry, targets, checkAt: now }] as const;
   });
-  return withUsedTargets({ ...state, connections: Object.fromEntries(connections) });
+  const known = connections.filter(([, { targets, problems }]) => targets.length + problems.length > 0);
+  return withUsedTargets({ ...state, connections: Object.fromEntries(known) });
 }
 
 /** The check of a connection has begun, so that it is not requested again before the check has reported. */
@@ -367,8 +373,8 @@ export function checkBegun(state: AlertsState, connection: string, now: number):
   return { ...state, connections: { ...state.connections, [connection]: checked } };
 }
 
-/** A check of a connection has failed: one whose targets are gone is probably gone, too. */
-export function checkFailed(state: AlertsState, connection: string): AlertsState {
+/** No worker knows a connection any more. Without targets, nothing is left of it. */
+export function connectionGone(state: AlertsState, connection: string): AlertsState {
   if (state.connections[connection]?.targets.length !== 0) return state;
   const { [connection]: _, ...connections } = state.connections;
   return { ...state, connections };

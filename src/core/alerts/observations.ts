@@ -42,17 +42,22 @@ export function observeRun(run: EndedRun): Observation[] {
   if (outcome === 'cancelled' || outcome === 'not-compared') return [];
   if (run.audit !== undefined) return [observeAudit(resource, run.audit)];
   const lastRun = { outcome, error, warnings, startedAt: null, ...(schemaChanges && { schemaChanges }) };
-  const covers =
-    outcome === 'published' ? ([...FAILED_RUN, 'warning', 'schema-change'] as const) : FAILED_RUN;
-  const problems = problemsOf({ lastRun }, covers).map(
-    ({ event: kind, cause }): FoundProblem => ({
-      ...{ kind, mark: markOf(kind, run) },
-      // The message of an alert names the resource itself.
-      text: cause.startsWith(`${resource}: `) ? cause.slice(resource.length + 2) : cause,
-    }),
-  );
-  return [{ resource, covers, problems, ...(run.runId !== null && { asOf: parseRunDate(run.runId) }) }];
+  // A failed run does not say whether the warnings of the one before still hold.
+  const kinds = outcome === 'published' ? [FAILED_RUN, OF_PUBLISHED] : [FAILED_RUN];
+  return kinds.map((covers) => {
+    const problems = problemsOf({ lastRun }, covers).map(
+      ({ event: kind, cause }): FoundProblem => ({
+        ...{ kind, mark: markOf(kind, run) },
+        // The message of an alert names the resource itself.
+        text: cause.startsWith(`${resource}: `) ? cause.slice(resource.length + 2) : cause,
+      }),
+    );
+    return { resource, covers, problems, ...(run.runId !== null && { asOf: parseRunDate(run.runId) }) };
+  });
 }
+
+/** Kinds of what a published run may report. */
+const OF_PUBLISHED: readonly ProblemKind[] = ['warning', 'schema-change'];
 
 /** The problems of these kinds that the judge of `status` finds in what is known. */
 function problemsOf(

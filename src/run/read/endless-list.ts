@@ -113,11 +113,11 @@ export class ReadProgress {
 
 /** What a service does whose list does not end, as part of a sentence that follows `: `. */
 export function describeRepetition({ pages, empty, lastEmpty, likeFirst, likeBefore }: Repetition): string {
+  // Before the empty pages, some may have come again, because the attempt that had read them was lost.
+  if (lastEmpty >= 0.9 * pages)
+    return `the last ${lastEmpty} pages in a row had no record, and each names another nextCursor`;
   const row = `${pages} pages in a row`;
   const full = pages - empty;
-  // Before the empty pages, one may have come again, because the attempt that had read it was lost.
-  if (2 * lastEmpty >= pages)
-    return `the last ${lastEmpty} pages in a row had no record, and each names another nextCursor`;
   const without = empty === 0 ? '' : ` (${empty} of them had no record)`;
   if (likeFirst === full)
     return `the service seems to ignore \`cursor\`: the last ${row} were the first page again${without}`;

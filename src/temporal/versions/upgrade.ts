@@ -66,7 +66,7 @@ export async function upgradeTo(
   const current: UpgradeStep = { step: 'current', before, changed };
   onStep(current);
   if (!changed || before === null || !waits) return current;
-  for (let told = -1; !(await reached(() => isDrained(temporal, before))); ) {
+  for (let told = -1; !(await isDrained(() => reached(() => describeVersion(temporal, before)), options)); ) {
     const stuck = await reached(() => stuckWork(temporal, options.taskQueue));
     const lost = stuck.filter(({ silence }) => isSameVersion(silence.version, before)).length;
     if (lost !== told) onStep({ step: 'draining', before, lost });
@@ -120,26 +120,22 @@ async function polls(
   version: DeploymentVersion,
   { taskQueue }: UpgradeOptions,
 ): Promise<boolean> {
-  const seen = (await describeVersion(temporal, version))?.workerDeploymentVersionInfo?.taskQueueInfos ?? [];
+  const found = await describeVersion(temporal, version).catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw error;
+  });
+  const seen = found?.workerDeploymentVersionInfo?.taskQueueInfos ?? [];
   const isSeen = TASK_TYPES.every((type) => seen.some((one) => one.name === taskQueue && one.type === type));
   if (!isSeen) return false;
   return (await readPollers(temporal, taskQueue)).some((worker) => isSameVersion(worker.version, version));
 }
 
-/** What the server knows of a version; `null`: no worker of it has polled. */
-async function describeVersion(temporal: TemporalClient, version: DeploymentVersion) {
+/** What the server knows of a version. @throws `NOT_FOUND` if no worker of it has polled */
+function describeVersion(temporal: TemporalClient, version: DeploymentVersion) {
   const { client, namespace } = temporal;
-  try {
-    return await withDeadline(temporal, () =>
-      client.workflowService.describeWorkerDeploymentVersion({
-        namespace,
-        deploymentVersion: { ...version },
-      }),
-    );
-  } catch (error) {
-    if (isMissing(error)) return null;
-    throw error;
-  }
+  return withDeadline(temporal, () =>
+    client.workflowService.describeWorkerDeploymentVersion({ namespace, deploymentVersion: { ...version } }),
+  );
 }
 
 async function currentVersion(
@@ -165,7 +161,14 @@ async function makeCurrent(temporal: TemporalClient, version: DeploymentVersion)
   );
 }
 
-async function isDrained(temporal: TemporalClient, version: DeploymentVersion): Promise<boolean> {
-  const found = await describeVersion(temporal, version);
-  return found === null || found.workerDeploymentVersionInfo?.drainageInfo?.status === DRAINED;
+/** Whether a version has drained, or has been deleted, which the server says for two minutes. */
+async function isDrained(
+  describe: () => ReturnType<typeof describeVersion>,
+  options: UpgradeOptions,
+): Promise<boolean> {
+  const known = await untilKnown(describe, options).catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw error;
+  });
+  return known === null || known.workerDeploymentVersionInfo?.drainageInfo?.status === DRAINED;
 }

@@ -6,7 +6,7 @@ import { longOnly } from '../../support/seeds.js';
 
 const BENCH = fileURLToPath(new URL('../../bench/main.mjs', import.meta.url));
 
-// It measures, and is no part of an export.
+// Benchmarks measure, and are no part of the package.
 longOnly('measures the loop, a full export and increments of a list', async () => {
   const flags = ['--sizes', '100', '--orders', 'id', '--rounds', '1', '--tables'];
   const skipped = ['--skip', 'open,store,latency,scale,write-back'];

@@ -149,8 +149,7 @@ describe('worktrack dbt', () => {
     15 * MINUTES,
   );
 
-  // The test above writes a project, and runs it after each change.
-  longOnly(
+  it(
     'updates its files, keeps those of the user, and shows each past run as it was',
     async () => {
       const changed = join(project, `models/worktrack/staging/stg_${owner}__projects.sql`);

@@ -121,7 +121,7 @@ describe.concurrent('export --local', () => {
     if (environment.says !== undefined) expect(printed.stderr).toMatch(environment.says);
   });
 
-  // The test above starts servers in an empty home, and `commands/local.test.ts` starts them again.
+  // test/unit/cli/local-database.test.ts: what becomes of a state that Temporal cannot use.
   longOnly(
     'works after it was killed while it created its state, and with state that Temporal cannot use',
     async () => {

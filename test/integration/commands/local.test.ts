@@ -85,7 +85,7 @@ describe.concurrent('an interrupted export --local', () => {
     expect(starts.map(({ path }) => path)).toHaveLength(1);
   });
 
-  // `commands/several-connections.test.ts` cancels exports; the test above drains at the first Ctrl-C.
+  // test/unit/cli/interrupt.test.ts: what the first and the second Ctrl-C do.
   longOnly('is cancelled by a second Ctrl-C', async (context) => {
     const { expect } = context;
     const { stack, exportLocal } = await startPlace(context);

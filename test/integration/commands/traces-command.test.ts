@@ -3,7 +3,6 @@ import { DEMO_ORGANIZATION } from '../../../src/simulator/index.js';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../../support/otlp-receiver.js';
 import { freePort } from '../../support/ports.js';
 import { runCommand, startWorkerProcess } from '../../support/processes.js';
-import { longOnly } from '../../support/seeds.js';
 import { type Stack, startStack } from '../../support/stack.js';
 
 const KEY = 'wt_traced_marker_c41d77ae';
@@ -144,19 +143,15 @@ describe('`--traces`', () => {
     expect(stderr.match(/cannot send traces/g)).toHaveLength(1);
   });
 
-  // `temporal/traces.test.ts` starts workers with interceptors, whose workflows are bundled.
-  longOnly(
-    'takes no time from that for the connection: a worker bundles the workflows before it connects',
-    async () => {
-      const { code, stderr } = await runCommand(stack, ['worker', ...place, '--traces'], {
-        ...env,
-        TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}`,
-        WORKTRACK_REACH_TIMEOUT: '1s',
-      });
-      expect(code, stderr).toBe(4);
-      expect(stderr).toMatch(/Workflow bundle created[\s\S]*is unreachable/);
-    },
-  );
+  it('takes no time from that for the connection: a worker bundles the workflows before it connects', async () => {
+    const { code, stderr } = await runCommand(stack, ['worker', ...place, '--traces'], {
+      ...env,
+      TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}`,
+      WORKTRACK_REACH_TIMEOUT: '1s',
+    });
+    expect(code, stderr).toBe(4);
+    expect(stderr).toMatch(/Workflow bundle created[\s\S]*is unreachable/);
+  });
 
   it('exits with 2 for an unsupported protocol or endpoint, without showing the endpoint', async () => {
     const grpc = { ...env, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' };

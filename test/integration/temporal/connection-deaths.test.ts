@@ -39,6 +39,8 @@ const MOVABLE = {
   WORKTRACK_TEST_CLOCK_STEP: String(MOVE_MS),
 };
 
+const RARE_PROBES = `--require ${fileURLToPath(new URL('../../support/rare-probes.cjs', import.meta.url))}`;
+
 describe('a worker whose connection to Temporal dies', () => {
   let stack: Stack;
   let authority: Authority;
@@ -286,7 +288,7 @@ describe('a worker whose connection to Temporal dies', () => {
     const command = start('hang-up', health, {
       env: {
         ...{ TEMPORAL_CONFIG_FILE: profile(), TEMPORAL_ADDRESS: undefined },
-        TEMPORAL_TLS_SERVER_CA_CERT_PATH: caFile,
+        ...{ TEMPORAL_TLS_SERVER_CA_CERT_PATH: caFile, NODE_OPTIONS: RARE_PROBES },
       },
     });
     await until(async () => (await healthOf(command, health, '/readyz')).status === 200, 'ready');

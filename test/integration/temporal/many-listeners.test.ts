@@ -11,7 +11,7 @@ describe('a merge of many chunks', () => {
   let stack: Stack;
   afterEach(() => stack?.stop());
 
-  // A warning in a log harms no run.
+  // `mirror/longer-runs.test.ts` merges as many chunks; a warning in the log harms no run.
   longOnly('leaves no MaxListenersExceededWarning in what the worker logs', async () => {
     stack = await startStack({
       simulator: { awkward: false, counts: { tasks: 0 } },

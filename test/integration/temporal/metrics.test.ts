@@ -84,7 +84,7 @@ describe('the metrics of a worker', () => {
     expect(second.text).not.toContain(stack.env.AWS_SECRET_ACCESS_KEY);
   });
 
-  // The test above has all the metrics.
+  // test/unit/temporal/telemetry.test.ts: "have at most 66 series for a connection with four resources".
   longOnly('have at most 66 lines for a connection with four resources', async () => {
     stack = await startStack({
       simulator: {

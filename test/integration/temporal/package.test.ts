@@ -193,8 +193,7 @@ describe('the packed package', () => {
     expect(printed).toMatch(/pass 1\b/);
   });
 
-  // Below, an installed command runs the demo.
-  longOnly('runs the demo, even without DuckDB in the application', async () => {
+  it('runs the demo, even without DuckDB in the application', async () => {
     const { temporalCli, versitygw } = inject('servers');
     const env = {
       ...process.env,
@@ -409,7 +408,7 @@ describe('the packed package', () => {
         expect(stack.simulator.admin.records('time-entries')).toHaveLength(before + 3);
       });
 
-      // `write-back-from-rows` writes from an application, too.
+      // `write-back-from-rows` writes from an application; `write-back/commands.test.ts` reports faulty lines of files.
       longOnly(
         'write-back-from-app: writes a file once, and reports the faulty line of another',
         async () => {

@@ -23,7 +23,7 @@ describe('a limit of the Temporal server', () => {
     stack = await startStack({ resources: '[projects]', temporalAddress: temporal.address });
   }
 
-  // test/unit/temporal/registration.test.ts says what a worker does that the server does not accept.
+  // test/unit/temporal/registration.test.ts: when such a worker is accepted, and what it says until then.
   longOnly(
     'keeps a worker of a version that it refuses from being ready, and the worker says why',
     async () => {

@@ -3,12 +3,11 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, inject } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { startTemporalDevServer, type TemporalDevServer } from '../../../src/servers/index.js';
 import { startExport } from '../../../src/temporal/client/start.js';
 import { holdAnswer } from '../../support/hold.js';
 import { type CommandProcess, runCommand, startCommand } from '../../support/processes.js';
-import { longOnly } from '../../support/seeds.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 /** The server usually looks at a version that drains every three minutes. */
@@ -66,8 +65,7 @@ describe('the page about upgrades', () => {
   };
   const said = async (one: CommandProcess) => (await one.output()).stderr;
 
-  // `temporal/lost-build.test.ts` runs the same commands.
-  longOnly('can be followed word by word while a run is in flight', async () => {
+  it('can be followed word by word while a run is in flight', async () => {
     const old = command(worker!, '0.1.9');
     stack.beforeStop(() => old.signal('SIGTERM'));
     expect(await command(upgrade!, '0.1.9').exited).toBe(0);

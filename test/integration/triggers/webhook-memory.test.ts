@@ -3,15 +3,13 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { residentBytes } from '../../support/memory.js';
 import { type NoticeStack, signedNotice, startNoticeStack, WEBHOOK_SECRET } from '../../support/notices.js';
 import { startCommand } from '../../support/processes.js';
-import { IS_LONG, longOnly } from '../../support/seeds.js';
+import { longOnly } from '../../support/seeds.js';
 import { until } from '../../support/stack.js';
 import { startTcpProxy } from '../../support/tcp-proxy.js';
 
 const NOTICES = 100_000;
 /** Memory that a flood may add to that of an idle receiver. */
 const MOST_ADDED_BYTES = 200 * 1024 ** 2;
-/** Less, because `npm test` has fewer senders: kept chunks of one byte would take a hundred bytes each. */
-const MOST_ADDED_BY_CHUNKS = (IS_LONG ? 200 : 120) * 1024 ** 2;
 
 let stack: NoticeStack;
 afterEach(() => stack?.stop());
@@ -29,7 +27,7 @@ async function startReceiver(temporalAddress: string) {
   return { url, pid, before: await residentBytes(pid) };
 }
 
-const SENDERS = IS_LONG ? 60 : 25;
+const SENDERS = 60;
 /** Each has one byte, and takes six on the wire. */
 const CHUNKS = 100_000;
 
@@ -62,7 +60,7 @@ describe('`worktrack webhook` under senders that sign nothing', () => {
     }, 'all are answered');
     await all;
     console.info(`receiver: ${mebibytes(before)} MiB at rest, ${mebibytes(most)} MiB at most`);
-    expect(most - before).toBeLessThan(MOST_ADDED_BY_CHUNKS);
+    expect(most - before).toBeLessThan(MOST_ADDED_BYTES);
   });
 });
 

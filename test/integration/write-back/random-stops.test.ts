@@ -19,7 +19,6 @@ import {
 
 /** Each round has a seed of its own. */
 const SEEDS = seeds(2);
-/** Ten times what an idle machine needs. */
 
 type Stop = 'refused' | 'expired' | 'cancelled' | 'killed';
 const STOPS = ['refused', 'expired', 'cancelled'] as const;

@@ -5,7 +5,7 @@ import {
   alertBegun,
   alertSent,
   COLLECT_MS,
-  checkFailed,
+  connectionGone,
   type DueAlert,
   FIRST_REMINDER_MS,
   newAlerts,
@@ -396,10 +396,10 @@ describe('Alerts', () => {
     expect(world.state.targets).toEqual({});
     // The check that is due finds that the connection is gone, too.
     expect(nextAlerts(world.state, world.now).checks).toEqual(['acme']);
-    world.state = checkFailed(world.state, 'acme');
+    world.state = connectionGone(world.state, 'acme');
     expect(world.state).toEqual(newAlerts());
     world.failed('acme');
-    expect(checkFailed(world.state, 'acme')).toBe(world.state);
+    expect(connectionGone(world.state, 'acme')).toBe(world.state);
     world.report('acme', [], { targets: [] });
     expect(world.state).toEqual(newAlerts());
   });

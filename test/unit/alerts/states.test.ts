@@ -9,6 +9,7 @@ import {
   type ProblemKind,
 } from '../../../src/core/alerts/index.js';
 import { newAlerts, reported } from '../../../src/core/alerts/message-rules.js';
+import type { RunId } from '../../../src/core/brands.js';
 import type {
   AlertsState,
   Observation,
@@ -174,5 +175,13 @@ describe('The state of a resource and its alerts', () => {
     }).observation;
     const after = report(report(newAlerts(), [old]), [...observeRun(OK), HAS_STARTED]);
     expect(open(after)).toEqual(['stale']);
+  });
+
+  it('have the warnings of a published run whose report comes after that of a later failed one', () => {
+    const [early, late] = ['20261121T020000Z-00000001', '20261121T030000Z-00000002'] as RunId[];
+    const error: RunError = { type: 'Failed', message: 'no answer' };
+    const failed = report(newAlerts(), observeRun({ ...OK, runId: late!, outcome: 'failed', error }));
+    const warned = observeRun({ ...OK, runId: early!, warnings: [{ kind: 'more', count: 2 }] });
+    expect(open(report(failed, warned))).toEqual(['failure', 'warning']);
   });
 });

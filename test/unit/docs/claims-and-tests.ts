@@ -325,7 +325,7 @@ export const CLAIMS: Readonly<Record<string, readonly Claim[]>> = {
     ['Frictionless Data Package', 'are all valid: every snapshot and change log of every run'],
   ],
   'docs/reference/metrics.md': [
-    ['at most 66 series', 'have at most 66 lines for a connection with four resources'],
+    ['at most 66 series', 'have at most 66 series for a connection with four resources'],
     [
       'Labels contain only names from the configuration and fixed words',
       'count every run, page, request and wait, by connection and resource, and contain no secret',

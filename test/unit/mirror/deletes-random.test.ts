@@ -195,6 +195,8 @@ function observe(world: World, readsAll: boolean): void {
     const isMoved = (windowed || record.archived === true) && !record.hidden;
     const tellsHidden = service.rules.endpoint === 'forbidden-record' && isProvenById(world);
     if (record.hidden ? !tellsHidden : isMoved && !isProvenById(world)) unprovable.add(record.id);
+    // GET by id has shown the record, so the mirror may have its date of today.
+    if (isMoved && isProvenById(world)) seen.delete(record.id);
   }
 }
 

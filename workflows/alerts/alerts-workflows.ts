@@ -43,7 +43,7 @@ export async function alertsWorkflow(initial: AlertsState): Promise<void> {
     const { due, checks, at } = nextAlerts(state, Date.now());
     if (isLong && running === 0) break;
     // A receiver that does not answer keeps the history, but not the messages to others.
-    const mustWait = isLong && shouldContinueAsNew(MOST_EVENTS);
+    const mustWait = shouldContinueAsNew(MOST_EVENTS);
     const room = Math.max(0, MOST_RUNNING - running);
     const messages = mustWait ? [] : due.slice(0, room);
     const begun = isLong ? [] : checks.slice(0, room - messages.length);

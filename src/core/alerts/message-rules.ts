@@ -63,21 +63,19 @@ export function reported(state: AlertsState, report: AlertReport, now: number): 
     const isDue = ({ dueAt }: FoundProblem): boolean => dueAt === undefined || dueAt > pausedAt;
     const found = { ...observation, problems: observation.problems.filter(isDue) };
     const about = seenKey(observation);
-    const { asOf = Number.POSITIVE_INFINITY } = observation;
-    const isOutdated = asOf < (seen.get(about) ?? 0);
-    if (asOf < Number.POSITIVE_INFINITY && !isOutdated) seen.set(about, asOf);
+    const { asOf } = observation;
+    const isOutdated = asOf !== undefined && asOf < (seen.get(about) ?? asOf);
+    if (asOf !== undefined && !isOutdated) seen.set(about, asOf);
     problems = isOutdated
       ? withMomentary(problems, report, found, now)
       : observed(problems, report, found, now);
   }
-  const isKept = ([about, asOf]: [string, EpochMs]): boolean =>
-    asOf > now - SEEN_MS && report.resources.includes(resourceOf(about));
   const entry: AlertsConnection = {
     targets: report.targets,
     checkAt: checkAtOf(old?.checkAt ?? null, report),
     pausedAt,
     problems: limited(problems, connection, state),
-    seen: Object.fromEntries([...seen].filter(isKept)),
+    seen: Object.fromEntries([...seen].filter(([, asOf]) => asOf > now - SEEN_MS)),
   };
   const targets = { ...state.targets };
   for (const { id, incidents } of report.targets) targets[id] = { ...(targets[id] ?? UNUSED), incidents };
@@ -152,10 +150,6 @@ function withMomentary(
 /** Observations of one resource whose first covered kind is the same replace each other. */
 function seenKey({ resource, covers }: Observation): string {
   return `${covers[0]} ${resource}`;
-}
-
-function resourceOf(about: string): string {
-  return about.slice(about.indexOf(' ') + 1);
 }
 
 /** Bounds the state. Problems that were there first stay. */
@@ -358,8 +352,8 @@ function withTarget(state: AlertsState, id: string, target: AlertTargetState): A
 function withoutTarget(state: AlertsState, id: string, now: number): AlertsState {
   const connections = Object.entries(state.connections).map(([name, entry]) => {
     const targets = entry.targets.filter((one) => one.id !== id);
-    const isSame = targets.length === entry.targets.length || entry.problems.length === 0;
-    return [name, isSame ? { ...entry, targets } : { ...entry, targets, checkAt: now }] as const;
+    if (targets.length === entry.targets.length) return [name, entry] as const;
+    return [name, { ...entry, targets, ...(entry.problems.length > 0 && { checkAt: now }) }] as const;
   });
   const known = connections.filter(([, { targets, problems }]) => targets.length + problems.length > 0);
   return withUsedTargets({ ...state, connections: Object.fromEntries(known) });

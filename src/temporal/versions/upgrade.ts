@@ -120,10 +120,7 @@ async function polls(
   version: DeploymentVersion,
   { taskQueue }: UpgradeOptions,
 ): Promise<boolean> {
-  const found = await describeVersion(temporal, version).catch((error: unknown) => {
-    if (isMissing(error)) return null;
-    throw error;
-  });
+  const found = await unlessMissing(describeVersion(temporal, version));
   const seen = found?.workerDeploymentVersionInfo?.taskQueueInfos ?? [];
   const isSeen = TASK_TYPES.every((type) => seen.some((one) => one.name === taskQueue && one.type === type));
   if (!isSeen) return false;
@@ -136,6 +133,14 @@ function describeVersion(temporal: TemporalClient, version: DeploymentVersion) {
   return withDeadline(temporal, () =>
     client.workflowService.describeWorkerDeploymentVersion({ namespace, deploymentVersion: { ...version } }),
   );
+}
+
+/** `null` for what the server does not know. */
+function unlessMissing<T>(call: Promise<T>): Promise<T | null> {
+  return call.catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw error;
+  });
 }
 
 async function currentVersion(
@@ -166,9 +171,6 @@ async function isDrained(
   describe: () => ReturnType<typeof describeVersion>,
   options: UpgradeOptions,
 ): Promise<boolean> {
-  const known = await untilKnown(describe, options).catch((error: unknown) => {
-    if (isMissing(error)) return null;
-    throw error;
-  });
+  const known = await unlessMissing(untilKnown(describe, options));
   return known === null || known.workerDeploymentVersionInfo?.drainageInfo?.status === DRAINED;
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startExport, startWriteBack } from '../../../src/temporal/client/start.js';
 import { type ExportView, followExport } from '../../../src/temporal/follow/follow-export.js';
 import { followWriteBack, type WriteBackView } from '../../../src/temporal/follow/follow-write-back.js';
-import { replayHistories } from '../../../src/temporal/replay.js';
+import { type RecordedHistory, replayHistories } from '../../../src/temporal/replay.js';
 import { readStatus } from '../../../src/temporal/status/status.js';
 import { dataConverter } from '../../support/encryption.mjs';
 import { holdAnswer } from '../../support/hold.js';
@@ -18,6 +18,8 @@ const MODULE = fileURLToPath(new URL('../../support/encryption.mjs', import.meta
 
 describe("a user's encrypting data converter", () => {
   let stack: Stack;
+  /** The worker of this process. It bundles the workflows with the converter, which takes seconds of CPU time. */
+  let worker: Awaited<ReturnType<Stack['startWorker']>>;
   beforeAll(async () => {
     stack = await startStack({
       simulator: { awkward: false, counts: { projects: 30 } },
@@ -25,11 +27,11 @@ describe("a user's encrypting data converter", () => {
       yaml: '    sync: { pageSize: 10 }\n',
       dataConverter,
     });
+    worker = await stack.startWorker();
   });
   afterAll(() => stack?.stop());
 
   it('an export is followed to its end, with the page and the failure of the current attempt', async () => {
-    const worker = await stack.startWorker();
     const { faults } = stack.simulator.admin;
     const trouble = { match: { resource: 'projects' }, fault: { kind: 'status', status: 503 } } as const;
     faults.add(trouble);
@@ -69,11 +71,9 @@ describe("a user's encrypting data converter", () => {
     });
     const [status] = await readStatus(stack.temporal, stack.settings.connections[0]!, stack.store);
     expect(status).toMatchObject({ name: 'projects', source: 'mirror', rows: 30 });
-    await worker.stop();
   });
 
   it('a batch is followed to its end, with the rows and the failure of the current attempt', async () => {
-    const worker = await stack.startWorker();
     const { faults } = stack.simulator.admin;
     const writes = { resource: 'time-entries' };
     faults.add({ match: writes, fault: { kind: 'status', status: 503 } });
@@ -106,11 +106,11 @@ describe("a user's encrypting data converter", () => {
     held.release();
     expect(await following).toMatchObject({ outcome: 'written', counts: { created: 80 } });
     await endLocks(stack);
-    await worker.stop();
   });
 
   it('no payload and no failure of a history can be read without the key, and all replay with it', async () => {
     const seen = new Set<string>();
+    const histories: RecordedHistory[] = [];
     let payloads = 0;
     for await (const { type, workflowId, runId } of stack.workflows()) {
       if (type !== 'workerConfigurationWorkflow') seen.add(workflowId);
@@ -123,9 +123,10 @@ describe("a user's encrypting data converter", () => {
         if (key === 'message' && value !== '') expect(value).toBe('Encoded failure');
         if (key === 'stackTrace') expect(value).toBe('');
       });
-      for await (const replayed of replayHistories([{ name: workflowId, history }], { dataConverter }))
-        expect(replayed).toMatchObject({ outcome: 'replayed' });
+      histories.push({ name: workflowId, history });
     }
+    for await (const replayed of replayHistories(histories, { dataConverter }))
+      expect(replayed).toMatchObject({ outcome: 'replayed' });
     // The export and its two mirrors, the batch and its lock; not the published configuration of each worker.
     expect(seen.size).toBe(5);
     expect(payloads).toBeGreaterThan(20);
@@ -134,6 +135,7 @@ describe("a user's encrypting data converter", () => {
   it('the commands take it from a module; commands and workers without it are named, and the work continues when all have it', async () => {
     const env = { WORKTRACK_DATA_CONVERTER: MODULE };
     const place = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
+    await worker.stop();
     const without = await startWorkerProcess(stack);
     const exporting = startCommand(stack, ['export', ...place, '--resource', 'projects', '--json'], env);
     const named = async () => (await exporting.output()).stderr.includes('the same --data-converter');

@@ -1,5 +1,6 @@
 import type { ByteString } from '../core/brands.js';
 import { JsonScanner } from './scanner.js';
+import { TextPieces } from './text-pieces.js';
 
 const HEX = '0123456789abcdef';
 /** Numbers that JSON cannot write. Some libraries write them nevertheless. */
@@ -11,12 +12,12 @@ const NO_NUMBER = /-?(?:NaN|Infinity)\b/y;
  * JSON even then.
  */
 export function repairJson(json: ByteString): { readonly text: ByteString; readonly repairs: number } | null {
-  let out = '';
+  const out = new TextPieces();
   let from = 0;
   let repairs = 0;
   let inString = false;
   const replace = (at: number, length: number, by: string): void => {
-    out += json.slice(from, at) + by;
+    out.add(json.slice(from, at) + by);
     from = at + length;
     repairs += 1;
   };
@@ -35,7 +36,8 @@ export function repairJson(json: ByteString): { readonly text: ByteString; reado
     }
   }
   if (repairs === 0) return null;
-  const text = (out + json.slice(from)) as ByteString;
+  out.add(json.slice(from));
+  const text = out.text() as ByteString;
   return isJson(text) ? { text, repairs } : null;
 }
 

@@ -1,6 +1,7 @@
 import type { ByteString } from '../core/brands.js';
 import { JsonError } from './json-error.js';
 import { checkEscape, controlInString, countControls, decodeString } from './string.js';
+import { TextPieces } from './text-pieces.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -323,7 +324,7 @@ function isDigit(code: number): boolean {
 
 /** Removes the white space between the tokens of well-formed JSON text. White space inside strings is kept. */
 export function compact(json: ByteString): ByteString {
-  let out = '';
+  const out = new TextPieces();
   let from = 0;
   let inString = false;
   for (let at = 0; at < json.length; at++) {
@@ -334,9 +335,10 @@ export function compact(json: ByteString): ByteString {
     } else if (code === QUOTE) {
       inString = true;
     } else if (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
-      out += json.slice(from, at);
+      out.add(json.slice(from, at));
       from = at + 1;
     }
   }
-  return (out + json.slice(from)) as ByteString;
+  out.add(json.slice(from));
+  return out.text() as ByteString;
 }

@@ -1,5 +1,6 @@
 import type { ByteString } from '../core/brands.js';
 import { JsonError } from './json-error.js';
+import { TextPieces } from './text-pieces.js';
 
 const SHORT: Readonly<Record<string, string>> = {
   '"': '"',
@@ -19,36 +20,37 @@ const SHORT: Readonly<Record<string, string>> = {
  * @param raw the text between the quotation marks
  */
 export function decodeString(raw: ByteString): { readonly value: ByteString; readonly replaced: number } {
-  let out = '';
+  const out = new TextPieces();
   let from = 0;
   let replaced = 0;
   let at = raw.indexOf('\\');
   while (at !== -1) {
-    out += raw.slice(from, at);
+    out.add(raw.slice(from, at));
     const kind = raw.charAt(at + 1);
     if (kind === 'u') {
       const unit = hex4(raw, at + 2);
       let size = 6;
       if (unit < 0xd800 || unit > 0xdfff) {
-        out += utf8(unit);
+        out.add(utf8(unit));
       } else {
         const low = unit < 0xdc00 && raw.startsWith('\\u', at + 6) ? hex4(raw, at + 8) : 0;
         if (low >= 0xdc00 && low <= 0xdfff) {
-          out += utf8(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00));
+          out.add(utf8(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00)));
           size = 12;
         } else {
-          out += utf8(0xfffd);
+          out.add(utf8(0xfffd));
           replaced++;
         }
       }
       from = at + size;
     } else {
-      out += SHORT[kind];
+      out.add(SHORT[kind]!);
       from = at + 2;
     }
     at = raw.indexOf('\\', from);
   }
-  return { value: (out + raw.slice(from)) as ByteString, replaced };
+  out.add(raw.slice(from));
+  return { value: out.text() as ByteString, replaced };
 }
 
 /** Checks the escape that begins with the backslash at `at`. @throws JsonError if it is not a JSON escape */

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 
-/** Five seconds after its first page, a run leaves the memory of its worker (`src/run/memory-staging.ts`), and goes on in the lake. */
+/** Five seconds after its first page, a run leaves the worker's memory (`src/run/memory-staging.ts`) and continues in the lake. */
 const MAX_AGE_MS = 5000;
 
 /**

@@ -3,6 +3,7 @@ import type { EpochMs } from '../../core/brands.js';
 import { DEFAULT_TASK_QUEUE, scheduleId } from '../../core/contract/index.js';
 import { DAY_MS } from '../../core/duration.js';
 import type { ConnectionSettings, ScheduleSettings } from '../../core/settings.js';
+import { shellWord } from '../../core/short-text.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import {
@@ -39,11 +40,11 @@ export async function runSchedule(action: ScheduleAction, options: ScheduleOptio
       ? (await checkWorkers(temporal, chosen, options)).differences
       : [];
     const act = async (connection: ConnectionSettings): Promise<ScheduleResult> => {
-      const { warnings = [], ...result } = await actions[action](temporal, connection, options).catch(
-        (error: unknown) => {
-          throw toUserError(error, temporal);
-        },
-      );
+      const selects = chosen.length > 1 ? ` --connection ${shellWord(connection.name)}` : '';
+      const ending = actions[action](temporal, connection, { ...options, selects });
+      const { warnings = [], ...result } = await ending.catch((error: unknown) => {
+        throw toUserError(error, temporal);
+      });
       const found = differences
         .filter((one) => one.connection === connection.name)
         .map((one) => `warning: ${differenceText(one, { source: settings.source, now: Date.now() })}`);
@@ -83,17 +84,18 @@ const DEPENDS_ON_WORKERS: readonly ScheduleAction[] = ['apply', 'describe', 'tri
 type Action = (
   temporal: TemporalClient,
   connection: ConnectionSettings,
-  options: ScheduleOptions,
+  /** `selects`: the option that selects the connection in another command, if there are several. */
+  options: ScheduleOptions & { readonly selects: string },
 ) => Promise<ScheduleResult>;
 
 const actions: Readonly<Record<ScheduleAction, Action>> = {
-  async apply(temporal, connection, { taskQueue }) {
+  async apply(temporal, connection, { taskQueue, selects }) {
     const applied = await applySchedule(temporal, connection, taskQueue);
     return {
       value: applied,
-      lines: appliedLines(applied),
+      lines: appliedLines(applied, selects),
       state: applied.outcome,
-      detail: nextText(applied.nextRuns),
+      detail: applied.paused ? pausedText(applied) : nextText(applied.nextRuns),
       warnings: skippedNightWarnings(connection.schedule),
     };
   },
@@ -116,9 +118,9 @@ const actions: Readonly<Record<ScheduleAction, Action>> = {
     await triggerSchedule(temporal, name);
     return done(name, 'triggered', 'triggered. If a run is in progress, no second one starts.');
   },
-  async pause(temporal, { name }, { note }) {
+  async pause(temporal, { name }, { note, selects }) {
     await pauseSchedule(temporal, name, note);
-    return done(name, 'paused', 'paused. Resume it with `worktrack schedule resume`');
+    return done(name, 'paused', `paused. Resume it with \`worktrack schedule resume${selects}\``);
   },
   async resume(temporal, { name }, { note }) {
     await resumeSchedule(temporal, name, note);
@@ -136,12 +138,13 @@ function done(connection: string, outcome: string, text: string): ScheduleResult
   return { value: { scheduleId: id, outcome }, lines, state: outcome, detail: id };
 }
 
-/** The result of `schedule apply`. */
-export function appliedLines(applied: AppliedSchedule): string[] {
-  const { scheduleId, outcome, changes, nextRuns, watcher, audit } = applied;
+/** The result of `schedule apply`. @param selects the option that selects the connection, if there are several */
+export function appliedLines(applied: AppliedSchedule, selects = ''): string[] {
+  const { scheduleId, outcome, changes, paused, nextRuns, watcher, audit } = applied;
   return [
     `Schedule ${scheduleId}: ${outcome}`,
     ...table(changes.map(({ setting, before, after }) => [`  ${setting}:`, before, '->', after])),
+    ...(paused ? [`  ${pausedText(applied)}; resume it with \`worktrack schedule resume${selects}\``] : []),
     ...nextLine(nextRuns),
     ...(watcher === 'none' ? [] : [`  watcher for alerts: ${watcher}`]),
     ...(audit === 'none' ? [] : [`  audits: ${audit}`]),
@@ -174,6 +177,11 @@ export function describedLines(described: DescribedSchedule): string[] {
       ]),
     ),
   ];
+}
+
+/** `paused (moving house)` */
+function pausedText({ note }: Pick<AppliedSchedule, 'note'>): string {
+  return note === null ? 'paused' : `paused (${note})`;
 }
 
 /** When the next run starts, for one line. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import {
+  type ScheduleDescription,
   type ScheduleExecutionResult,
   type ScheduleHandle,
   ScheduleNotFoundError,
@@ -36,6 +37,10 @@ const NEXT_RUNS = 3;
 
 export interface AppliedSchedule extends Pick<CreatedOrUpdated, 'outcome' | 'changes'> {
   readonly scheduleId: string;
+  /** Whether someone has paused it, which applying does not change. */
+  readonly paused: boolean;
+  readonly note: string | null;
+  /** Empty while it is paused. */
   readonly nextRuns: readonly Date[];
   /** The Schedule that looks for stale data and missed runs (docs/how-to/alerts.md#the-watcher). */
   readonly watcher: AppliedBeside;
@@ -109,10 +114,21 @@ export async function applySchedule(
   const id = scheduleId(connection.name);
   const options = { scheduleId: id, ...scheduleOptions(connection, taskQueue) };
   const { after, ...applied } = await specAccepted(specOf(connection), createOrUpdate(temporal, options));
-  const nextRuns = after.info.nextActionTimes.slice(0, NEXT_RUNS);
   const watcher = await applyWatcher(temporal, connection, taskQueue);
   const audit = await applyAudits(temporal, connection, taskQueue);
-  return { scheduleId: id, ...applied, nextRuns, watcher, audit };
+  return { scheduleId: id, ...applied, ...plannedRuns(after), watcher, audit };
+}
+
+/** The next runs. The server lists times even if the Schedule is paused. */
+function plannedRuns({
+  state,
+  info,
+}: Pick<ScheduleDescription, 'state' | 'info'>): Pick<AppliedSchedule, 'paused' | 'note' | 'nextRuns'> {
+  return {
+    paused: state.paused,
+    note: state.note || null,
+    nextRuns: state.paused ? [] : info.nextActionTimes.slice(0, NEXT_RUNS),
+  };
 }
 
 /**
@@ -159,15 +175,14 @@ export async function describeSchedule(
   temporal: TemporalClient,
   connection: string,
 ): Promise<DescribedSchedule> {
-  const { spec, state, info } = await handleOf(temporal, connection).describe();
+  const described = await handleOf(temporal, connection).describe();
+  const { spec, info } = described;
   const recent = info.recentActions.slice(-LAST_RUNS).reverse();
   return {
     scheduleId: scheduleId(connection),
     cron: cronOf(spec),
     timezone: spec.timezone ?? 'UTC',
-    paused: state.paused,
-    note: state.note || null,
-    nextRuns: state.paused ? [] : info.nextActionTimes.slice(0, NEXT_RUNS),
+    ...plannedRuns(described),
     lastRuns: await Promise.all(recent.map((action) => scheduledRun(temporal, action))),
     skipped: info.numActionsSkippedOverlap,
   };

@@ -96,6 +96,10 @@ describe('commands on several connections', () => {
     expect(ddl.stdout).toContain('a1_tasks');
     const applied = await run('schedule apply --all');
     expect([applied.code, linesOf(applied.stdout).length]).toEqual([0, 5]);
+    await run('schedule pause --connection c3 --note moving');
+    const again = await run('schedule apply --all');
+    expect(again.stdout).toMatch(/^a1 +unchanged +next run in /m);
+    expect(again.stdout).toMatch(/^c3 +unchanged +paused \(moving\)$/m);
     await run('schedule delete --all');
   });
 

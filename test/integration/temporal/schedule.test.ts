@@ -130,7 +130,9 @@ describe('the nightly Schedule', () => {
       ),
     });
     await pauseSchedule(stack.temporal, stack.connection, 'moving house');
-    expect(await described()).toMatchObject({ paused: true, note: 'moving house', nextRuns: [] });
+    const paused = { paused: true, note: 'moving house', nextRuns: [] };
+    expect(await described()).toMatchObject(paused);
+    expect(await applySchedule(stack.temporal, changed, stack.taskQueue)).toMatchObject(paused);
     await resumeSchedule(stack.temporal, stack.connection);
     const { nextRuns, note } = await described();
     expect(nextRuns[0]!.getUTCHours()).toBe(4);

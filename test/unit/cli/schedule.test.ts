@@ -42,20 +42,30 @@ describe('the changes of a Schedule', () => {
 
 describe('what the schedule commands print', () => {
   const next = [new Date('2026-11-22T02:00:00.500Z')];
+  const applied = {
+    scheduleId: 'worktrack/acme/nightly',
+    outcome: 'unchanged',
+    changes: [],
+    watcher: 'none',
+    audit: 'none',
+  } as const;
 
   it('is one line with the next runs if nothing changed', () => {
-    const lines = appliedLines({
-      scheduleId: 'worktrack/acme/nightly',
-      outcome: 'unchanged',
-      changes: [],
-      nextRuns: next,
-      watcher: 'none',
-      audit: 'none',
-    });
-    expect(lines).toEqual([
+    expect(appliedLines({ ...applied, paused: false, note: null, nextRuns: next })).toEqual([
       'Schedule worktrack/acme/nightly: unchanged',
       '  next runs: 2026-11-22T02:00:00Z',
     ]);
+  });
+
+  it('says that a Schedule is paused, and how to resume it', () => {
+    const paused = { ...applied, paused: true, nextRuns: [] };
+    expect(appliedLines({ ...paused, note: 'moving house' })).toEqual([
+      'Schedule worktrack/acme/nightly: unchanged',
+      '  paused (moving house); resume it with `worktrack schedule resume`',
+    ]);
+    expect(appliedLines({ ...paused, note: null }, ' --connection acme')[1]).toBe(
+      '  paused; resume it with `worktrack schedule resume --connection acme`',
+    );
   });
 
   it('shows the outcome of the last runs', () => {

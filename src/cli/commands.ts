@@ -346,7 +346,7 @@ function declareMaintenance(program: WorktrackCommand): void {
       '--deployment-name <name>',
       'deployment of the workers (default: $WORKTRACK_DEPLOYMENT_NAME, or worktrack)',
     )
-    .option('--no-wait', 'do not wait until the build before has drained')
+    .option('--no-wait', 'do not wait until earlier builds have drained, but name those that drain')
     .json()
     .examples('0.2.0')
     .runs(async () => (await import('./worker/upgrade-command.js')).runUpgrade);

@@ -8,7 +8,7 @@ import {
   isTooLate,
   isUnreachable,
 } from '../temporal/client/grpc.js';
-import { otherQueuesText, queueOption, silenceText } from '../temporal/status/silence.js';
+import { otherQueuesText, queueOption } from '../temporal/status/silence.js';
 import {
   notCurrent,
   type PollingWorker,
@@ -17,7 +17,7 @@ import {
   type WorkerDifference,
   workerDifferences,
 } from '../temporal/status/workers.js';
-import { type StuckWork, stuckWork } from '../temporal/versions/stuck-work.js';
+import { type WaitingWork, waitingTexts, waitingWork } from '../temporal/versions/stuck-work.js';
 import { temporalProxyFindings } from './check-proxy.js';
 import { type Finding, ok, problem, warning } from './finding.js';
 
@@ -44,10 +44,10 @@ export async function checkTemporal(
     const reached = await withTimeout(server(temporal), timeoutMs);
     const workers = await withTimeout(readWorkers(temporal, place.taskQueue, timeoutMs), timeoutMs);
     // A server without worker versions has no such list.
-    const stuck = await withTimeout(stuckWork(temporal, place.taskQueue), timeoutMs).catch(() => []);
+    const waiting = await withTimeout(waitingWork(temporal, place.taskQueue), timeoutMs).catch(() => null);
     const others = workers.length > 0 ? [] : await queuesWithWorkers(temporal, place.taskQueue);
     const found = workerFindings(workers, place, connections, others);
-    return [...proxy, reached, ...found, ...stuck.map(waitingFinding)];
+    return [...proxy, reached, ...found, ...[...(waiting?.values() ?? [])].flatMap(waitingFindings)];
   } catch (error) {
     if (temporal === null) connecting.then((late) => late.close()).catch(() => {});
     return [...proxy, temporalFailure(error, place, timeoutMs)];
@@ -66,9 +66,10 @@ async function server({ client, namespace, address }: TemporalClient): Promise<F
 }
 
 /** A run that waits for a lost build also keeps the Schedule from starting the next one. */
-function waitingFinding({ silence }: StuckWork): Finding {
-  const { message, remedy } = silenceText(silence);
-  return warning('waiting run', message, `${remedy} Until then, its Schedule starts no other run.`);
+function waitingFindings(waiting: WaitingWork): Finding[] {
+  return waitingTexts(waiting).map(({ message, remedy }) =>
+    warning('waiting run', message, `${remedy} Until then, its Schedule starts no other run.`),
+  );
 }
 
 function workerFindings(

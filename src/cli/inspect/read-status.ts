@@ -12,7 +12,7 @@ import {
   readWorkers,
   workerDifferences,
 } from '../../temporal/status/workers.js';
-import { stuckOf, stuckWork } from '../../temporal/versions/stuck-work.js';
+import { waitingWork } from '../../temporal/versions/stuck-work.js';
 import { type OpenLake, withLake } from '../shared/open-lake.js';
 import type { ConnectionStatus } from './status-lines.js';
 
@@ -44,7 +44,7 @@ export async function openStatus(
     idle: (workers ?? []).flatMap((one) => notCurrent(one) ?? []),
   };
   // A server without worker versions has no such list.
-  const stuck = temporal === null ? [] : await stuckWork(temporal, taskQueue).catch(() => []);
+  const waitingOf = temporal === null ? null : await waitingWork(temporal, taskQueue).catch(() => null);
   return async (
     connection: ConnectionSettings,
     wanted?: readonly string[],
@@ -69,7 +69,7 @@ export async function openStatus(
     // A server that cannot list them has no other problem for it.
     const confirmations =
       temporal === null ? [] : await openConfirmations(temporal, name, LIST_MS).catch(() => []);
-    const waiting = stuckOf(stuck, name);
+    const waiting = waitingOf?.get(name);
     return { name, resources, audit, schedule, worker, waiting, confirmations, differences, source };
   };
 }

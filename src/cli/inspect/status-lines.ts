@@ -11,10 +11,10 @@ import { type AuditStatement, auditText, sumOfAudits } from '../../lake/document
 import { summaryText } from '../../lake/documents/check-record.js';
 import type { OpenConfirmation } from '../../temporal/follow/batch-confirmation.js';
 import type { NextScheduled } from '../../temporal/schedule/schedule.js';
-import { otherQueuesText, queueOption, silenceSentences } from '../../temporal/status/silence.js';
+import { otherQueuesText, queueOption } from '../../temporal/status/silence.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
 import type { WorkerDifference } from '../../temporal/status/workers.js';
-import type { StuckWork } from '../../temporal/versions/stuck-work.js';
+import { type WaitingWork, waitingTexts } from '../../temporal/versions/stuck-work.js';
 import { age, count, named, table } from '../shared/output.js';
 import { differenceText } from '../shared/worker-config.js';
 
@@ -34,8 +34,8 @@ export interface ConnectionStatus {
     /** Workers that poll, but receive no new runs. */
     readonly idle?: readonly { readonly message: string; readonly remedy: string }[];
   };
-  /** Runs that wait for a build without workers. */
-  readonly waiting?: readonly StuckWork[];
+  /** Runs that wait for a build without workers; absent: none is known. */
+  readonly waiting?: WaitingWork | undefined;
   /** Batches whose written rows are still looked for. */
   readonly confirmations?: readonly OpenConfirmation[];
   readonly differences?: readonly WorkerDifference[];
@@ -66,10 +66,11 @@ export function statusJson(connections: readonly ConnectionStatus[]): {
         startedAt: startedAt.toISOString(),
       })),
       worker: connection.worker?.hasWorker ?? null,
-      waiting: (connection.waiting ?? []).map(({ workflowId, silence }) => ({
+      waiting: (connection.waiting?.first ?? []).map(({ workflowId, silence }) => ({
         workflowId,
         ...silence.version,
       })),
+      waitingCount: connection.waiting?.count ?? 0,
       differences: (connection.differences ?? []).map(({ worker, source, version, loadedAt, difference }) => {
         return { worker, source, version, loadedAt: iso(loadedAt), difference };
       }),
@@ -151,7 +152,7 @@ export function statusLines(connections: readonly ConnectionStatus[], now: Epoch
       ...auditLine(connection.audit ?? null, now),
       ...confirmationLines(connection.confirmations ?? [], now),
       ...workerLines(connection, now),
-      ...(connection.waiting ?? []).map(({ silence }) => `  ${silenceSentences(silence)}`),
+      ...waitingLines(connection),
       ...scheduleLine(schedule, now, connections.length > 1 ? ` --connection ${shellWord(name)}` : ''),
     ];
   });
@@ -238,6 +239,12 @@ function workerLines(
     lines.unshift(`  ${what} The data comes from latest.json.`);
   }
   return [...lines, ...differences.map((found) => `  ${differenceText(found, { source: file, now })}`)];
+}
+
+function waitingLines({ waiting }: ConnectionStatus): string[] {
+  return waiting === undefined
+    ? []
+    : waitingTexts(waiting).map(({ message, remedy }) => `  ${message}. ${remedy}`);
 }
 
 /** @param option selects the connection, if there are several */

@@ -16,8 +16,7 @@ import {
   resumeSchedule,
   triggerSchedule,
 } from '../../temporal/schedule/schedule.js';
-import { silenceText } from '../../temporal/status/silence.js';
-import { stuckOf, stuckWork } from '../../temporal/versions/stuck-work.js';
+import { waitingTexts, waitingWork } from '../../temporal/versions/stuck-work.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
 import { toUserError, withTemporal } from '../shared/context.js';
@@ -101,17 +100,16 @@ const actions: Readonly<Record<ScheduleAction, Action>> = {
   },
   async describe(temporal, { name }, { taskQueue = DEFAULT_TASK_QUEUE }) {
     const described = await describeSchedule(temporal, name);
-    const stuck = stuckOf(await stuckWork(temporal, taskQueue).catch(() => []), name);
+    const waiting = await waitingWork(temporal, taskQueue).catch(() => null);
     const { paused, note, nextRuns } = described;
     return {
       value: described,
       lines: describedLines(described),
       state: paused ? 'paused' : 'active',
       detail: paused ? (note ?? '') : nextText(nextRuns),
-      warnings: stuck.map(({ silence }) => {
-        const { message, remedy } = silenceText(silence);
-        return `Warning: ${message}, so the Schedule starts no other run. ${remedy}`;
-      }),
+      warnings: waitingTexts(waiting?.get(name) ?? { first: [], count: 0 }).map(
+        ({ message, remedy }) => `Warning: ${message}, so the Schedule starts no other run. ${remedy}`,
+      ),
     };
   },
   async trigger(temporal, { name }) {

@@ -1,5 +1,5 @@
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
-import type { DeploymentVersion } from '../../core/deployment-version.js';
+import { type DeploymentVersion, upgradeCommand } from '../../core/deployment-version.js';
 import { ConfigurationError } from '../../core/errors.js';
 import { shellWord } from '../../core/short-text.js';
 import { queueOption } from '../../temporal/status/silence.js';
@@ -18,22 +18,31 @@ interface UpgradeCommandOptions extends GlobalOptions {
 
 /** `worktrack upgrade`: makes a build of workers current, and says when the workers of the build before may stop. */
 export function runUpgrade(buildId: string, options: UpgradeCommandOptions): Promise<ExitCode> {
-  const { taskQueue = DEFAULT_TASK_QUEUE, wait: waits, json } = options;
+  const { taskQueue = DEFAULT_TASK_QUEUE, wait: waits } = options;
   const given = options.deploymentName ?? (process.env.WORKTRACK_DEPLOYMENT_NAME || undefined);
   const deploymentName = given ?? DEFAULT_DEPLOYMENT;
   const version = { deploymentName, buildId };
+  const place = { version, taskQueue, waits: waits !== false };
+  let before: DeploymentVersion | null = null;
+  const draining = new Set<string>();
   const onStep = (step: UpgradeStep): void => {
-    for (const line of stepLines(step, version, taskQueue)) output.note(line);
+    if (step.step === 'current') {
+      before = step.before;
+      for (const one of step.draining) draining.add(one.buildId);
+    }
+    if (step.step === 'drained') draining.delete(step.before.buildId);
+    for (const line of stepLines(step, place)) output.note(line);
   };
   return withTemporal(options, async (temporal) => {
     if (given === undefined)
       checkDefault(await reachTemporal(temporal, () => readPollers(temporal, taskQueue)), buildId, taskQueue);
     const reach = { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note };
-    const last = await upgradeTo(temporal, version, { taskQueue, waits, onStep, reach });
-    if (json === true) printJson({ outcome: last.step, ...version, before: beforeOf(last)?.buildId ?? null });
-    if (last.step !== 'waiting') return EXIT.done;
-    output.note(`No worker of build ${buildId} polls. Nothing was changed.`);
-    return EXIT.failed;
+    const { step: outcome } = await upgradeTo(temporal, version, { taskQueue, waits, onStep, reach });
+    if (options.json === true)
+      printJson({ outcome, ...version, before: before?.buildId ?? null, draining: [...draining] });
+    if (outcome === 'waiting') output.note(`No worker of build ${buildId} polls. Nothing was changed.`);
+    if (outcome === 'draining') output.note(lostText([...draining], place));
+    return outcome === 'waiting' || outcome === 'draining' ? EXIT.failed : EXIT.done;
   });
 }
 
@@ -60,12 +69,25 @@ export function checkDefault(
   );
 }
 
-function beforeOf(step: UpgradeStep): DeploymentVersion | null {
-  return step.step === 'waiting' ? null : step.before;
+/** What an upgrade is about. */
+interface UpgradePlace {
+  readonly version: DeploymentVersion;
+  readonly taskQueue: string;
+  /** Whether it waits until earlier builds have drained. */
+  readonly waits: boolean;
+}
+
+/** Says that builds whose workers are gone drain no further. */
+function lostText(buildIds: readonly string[], { version, taskQueue }: UpgradePlace): string {
+  const [builds, have, their] = buildIds.length === 1 ? ['Build', 'has', 'its'] : ['Builds', 'have', 'their'];
+  return (
+    `${builds} ${buildIds.join(', ')} ${have} not drained, because ${their} workers are gone. ` +
+    `Start one, or run \`worktrack unpin\`. Then repeat \`${upgradeCommand(version)}${queueOption(taskQueue)}\`.`
+  );
 }
 
 /** What a person should know about a step of an upgrade. */
-export function stepLines(step: UpgradeStep, version: DeploymentVersion, taskQueue: string): string[] {
+export function stepLines(step: UpgradeStep, { version, taskQueue, waits }: UpgradePlace): string[] {
   const { deploymentName, buildId } = version;
   switch (step.step) {
     case 'waiting': {
@@ -89,7 +111,10 @@ export function stepLines(step: UpgradeStep, version: DeploymentVersion, taskQue
             'Start one, or move them: worktrack unpin',
         ];
       return [
-        `Keep the workers of build ${before.buildId} until their runs have ended. Waiting; the server looks every few minutes.`,
+        `Keep the workers of build ${before.buildId} until their runs have ended. ` +
+          (waits
+            ? 'Waiting; the server looks every few minutes.'
+            : `To wait for that: ${upgradeCommand(version)}${queueOption(taskQueue)}`),
       ];
     }
     case 'drained':

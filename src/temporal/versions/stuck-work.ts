@@ -1,28 +1,46 @@
-import type { WorkflowExecutionDescription } from '@temporalio/client';
-import { isSameVersion } from '../../core/deployment-version.js';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { str } from '@temporalio/common';
+import { type DeploymentVersion, isSameVersion } from '../../core/deployment-version.js';
+import { groupBy } from '../../core/group-by.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
-import { pinnedVersion, type Silence } from '../status/silence.js';
-import { readPollers } from '../status/workers.js';
+import { pinnedVersion, type Silence, silenceText } from '../status/silence.js';
+import { type Poller, readPollers } from '../status/workers.js';
 
 /** A running workflow that stays on a build without workers. */
 export interface StuckWork {
   readonly workflowId: string;
-  readonly described: WorkflowExecutionDescription;
+  readonly runId: string;
   readonly silence: Extract<Silence, { readonly kind: 'no-build' }>;
 }
 
-/** Workflows that are looked at; more than these would be the same problem. */
-const LOOKED_AT = 100;
+/** Those of one page of the server's list, and the workers that polled when it was read. */
+export interface StuckPage {
+  readonly stuck: readonly StuckWork[];
+  readonly workers: readonly Poller[];
+}
+
+/** Workflows of a connection that stay on builds without workers. */
+export interface WaitingWork {
+  /** The newest, at most 100. */
+  readonly first: readonly StuckWork[];
+  /** The number of all. */
+  readonly count: number;
+}
+
+/** Workflows of one page of the server's list. */
+const PAGE = 500;
+/** Workflows of a connection that are named. */
+const NAMED = 100;
 const CONCURRENCY = 8;
 
 /**
- * The running workflows of this package on a task queue that stay on a build without a worker that polls, such as an export
- * whose workers were stopped too early. Costs one request and, if workflows stay on a build, one for each of them and those of
- * `readPollers`.
+ * The running workflows of a task queue that stay on a build without a worker that polls, such as an export whose workers
+ * were stopped too early. Costs a request for each 500 workflows that stay on a build, those of `readPollers` for each such
+ * page, and one for each workflow that is stuck.
  *
  * @param taskQueue of the workers
- * @returns the first 100; none if the server has no worker versions
+ * @returns the newest first; none if the server has no worker versions
  * @throws an SDK error if Temporal does not answer
  * @example
  * for (const { workflowId } of await stuckWork(temporal, 'worktrack')) console.log(workflowId);
@@ -32,32 +50,181 @@ export async function stuckWork(
   taskQueue: string,
   timeoutMs?: number,
 ): Promise<readonly StuckWork[]> {
-  const ids = await withDeadline(temporal, () => pinnedIds(temporal, taskQueue), timeoutMs);
-  if (ids.length === 0) return [];
-  const pollers = await readPollers(temporal, taskQueue, timeoutMs);
-  const found = await inParallel(ids, CONCURRENCY, async (workflowId): Promise<StuckWork[]> => {
+  const all: StuckWork[] = [];
+  for await (const { stuck } of stuckPages(temporal, taskQueue, timeoutMs)) all.push(...stuck);
+  return all;
+}
+
+/** The same, page by page, so that memory does not grow with their number. */
+export async function* stuckPages(
+  temporal: TemporalClient,
+  taskQueue: string,
+  timeoutMs?: number,
+): AsyncGenerator<StuckPage> {
+  for await (const { suspects, workers } of suspectPages(temporal, taskQueue, timeoutMs))
+    yield { stuck: await confirmed(temporal, suspects, workers, timeoutMs), workers };
+}
+
+/**
+ * The same by connection, for people. Costs no more than 100 requests for each connection besides the pages: the others are
+ * counted as the server lists them.
+ */
+export async function waitingWork(
+  temporal: TemporalClient,
+  taskQueue: string,
+  timeoutMs?: number,
+): Promise<ReadonlyMap<string, WaitingWork>> {
+  const found = new Map<string, { readonly first: StuckWork[]; count: number }>();
+  for await (const { suspects, workers } of suspectPages(temporal, taskQueue, timeoutMs)) {
+    for (const [connection, group] of groupBy(suspects, connectionOf)) {
+      const waiting = found.get(connection) ?? { first: [], count: 0 };
+      found.set(connection, waiting);
+      let at = 0;
+      while (at < group.length && waiting.first.length < NAMED) {
+        const next = group.slice(at, at + NAMED - waiting.first.length);
+        const stuck = await confirmed(temporal, next, workers, timeoutMs);
+        waiting.first.push(...stuck);
+        waiting.count += stuck.length;
+        at += next.length;
+      }
+      waiting.count += group.length - at;
+    }
+  }
+  return found;
+}
+
+/** The connection in a workflow's id; empty for a workflow without one. */
+function connectionOf({ workflowId }: Suspect): string {
+  return /^worktrack\/([^/]+)\//.exec(workflowId)?.[1] ?? '';
+}
+
+/** What to say about the workflows that are named, and about the others. Each message is a sentence without its full stop. */
+export function waitingTexts({ first, count }: WaitingWork): ReturnType<typeof silenceText>[] {
+  const texts = first.map(({ silence }) => silenceText(silence));
+  const others = count - first.length;
+  if (others <= 0) return texts;
+  const message = `${others} more ${others === 1 ? 'workflow waits' : 'workflows wait'} for builds without workers`;
+  const remedy = 'Start workers of their builds, or move all of them to the current one: `worktrack unpin`.';
+  return [...texts, { message, remedy }];
+}
+
+/**
+ * How many running workflows of a task queue stay on a version, as the server counts them to tell whether the version has
+ * drained. Costs one request.
+ *
+ * @throws an SDK error if Temporal does not answer
+ */
+export async function countPinned(
+  temporal: TemporalClient,
+  taskQueue: string,
+  version: DeploymentVersion,
+): Promise<number> {
+  const names = listedNames(version).map(quoted).join(', ');
+  const query = `${pinnedTo(taskQueue)} AND ${VERSION_ATTRIBUTE} IN (${names})`;
+  return (await withDeadline(temporal, () => temporal.client.workflow.count(query))).count;
+}
+
+/** A workflow that stays on a build without workers, as the server lists it. The list can be some seconds old. */
+interface Suspect {
+  readonly workflowId: string;
+}
+
+interface SuspectPage {
+  readonly suspects: readonly Suspect[];
+  readonly workers: readonly Poller[];
+}
+
+async function* suspectPages(
+  temporal: TemporalClient,
+  taskQueue: string,
+  timeoutMs?: number,
+): AsyncGenerator<SuspectPage> {
+  for await (const page of pinnedPages(temporal, taskQueue, timeoutMs)) {
+    const workers = await readPollers(temporal, taskQueue, timeoutMs);
+    const served = new Set(workers.flatMap(({ version }) => (version === null ? [] : listedNames(version))));
+    yield { suspects: page.filter(({ version }) => version === null || !served.has(version)), workers };
+  }
+}
+
+/** What is still true of the suspects now. */
+async function confirmed(
+  temporal: TemporalClient,
+  suspects: readonly Suspect[],
+  workers: readonly Poller[],
+  timeoutMs?: number,
+): Promise<readonly StuckWork[]> {
+  const found = await inParallel(suspects, CONCURRENCY, async ({ workflowId }): Promise<StuckWork[]> => {
     const handle = temporal.client.workflow.getHandle(workflowId);
-    const described = await withDeadline(temporal, () => handle.describe(), timeoutMs);
-    const version = pinnedVersion(described);
-    if (described.status.name !== 'RUNNING' || version === null) return [];
-    if (pollers.some((one) => isSameVersion(one.version, version))) return [];
-    return [{ workflowId, described, silence: { kind: 'no-build', workflowId, version } }];
+    const described = await withDeadline(temporal, () => handle.describe(), timeoutMs).catch(unlessGone);
+    const version = described === null ? null : pinnedVersion(described);
+    if (described?.status.name !== 'RUNNING' || version === null) return [];
+    if (workers.some((one) => isSameVersion(one.version, version))) return [];
+    return [{ workflowId, runId: described.runId, silence: { kind: 'no-build', workflowId, version } }];
   });
   return found.flat();
 }
 
-/** Those of one connection, by the prefix of their ids. */
-export function stuckOf(stuck: readonly StuckWork[], connection: string): readonly StuckWork[] {
-  return stuck.filter(({ workflowId }) => workflowId.startsWith(`worktrack/${connection}/`));
+/** `null` for a workflow that has ended and is no longer retained. */
+function unlessGone(error: unknown): null {
+  if (error instanceof WorkflowNotFoundError) return null;
+  throw error;
 }
 
-async function pinnedIds({ client }: TemporalClient, taskQueue: string): Promise<readonly string[]> {
-  const queue = taskQueue.replaceAll('\\', '\\\\').replaceAll("'", "\\'");
-  const query = `TaskQueue = '${queue}' AND ExecutionStatus = 'Running' AND TemporalWorkflowVersioningBehavior = 'Pinned'`;
-  const ids: string[] = [];
-  for await (const { workflowId } of client.workflow.list({ query, pageSize: LOOKED_AT })) {
-    ids.push(workflowId);
-    if (ids.length === LOOKED_AT) break;
+interface PinnedWork extends Suspect {
+  /** The version that it stays on, as the server lists it; `null`: it does not say. */
+  readonly version: string | null;
+}
+
+/** The pages of the workflows that stay on a build, without those that are empty. */
+async function* pinnedPages(
+  temporal: TemporalClient,
+  taskQueue: string,
+  timeoutMs?: number,
+): AsyncGenerator<readonly PinnedWork[]> {
+  const { client, namespace } = temporal;
+  const request = { namespace, query: pinnedTo(taskQueue), pageSize: PAGE };
+  let nextPageToken: Uint8Array = new Uint8Array();
+  do {
+    const page = { ...request, nextPageToken };
+    const answer = await withDeadline(
+      temporal,
+      () => client.workflowService.listWorkflowExecutions(page),
+      timeoutMs,
+    );
+    const pinned = (answer.executions ?? []).flatMap(({ execution, searchAttributes }): PinnedWork[] => {
+      const version = listedVersion(searchAttributes?.indexedFields?.[VERSION_ATTRIBUTE]?.data);
+      return execution?.workflowId ? [{ workflowId: execution.workflowId, version }] : [];
+    });
+    if (pinned.length > 0) yield pinned;
+    nextPageToken = answer.nextPageToken ?? new Uint8Array();
+  } while (nextPageToken.length > 0);
+}
+
+/** The version that a workflow stays on, with regard to an override. */
+const VERSION_ATTRIBUTE = 'TemporalWorkerDeploymentVersion';
+
+/** The value of a search attribute of one word. */
+function listedVersion(json: Uint8Array | null | undefined): string | null {
+  if (json == null) return null;
+  try {
+    const value: unknown = JSON.parse(str(json));
+    return typeof value === 'string' ? value : null;
+  } catch {
+    return null;
   }
-  return ids;
+}
+
+/** How servers write a version in that attribute: since 1.28 with a colon, before with a dot. */
+function listedNames({ deploymentName, buildId }: DeploymentVersion): string[] {
+  return [`${deploymentName}:${buildId}`, `${deploymentName}.${buildId}`];
+}
+
+/** The query of the running workflows of a task queue that stay on a build. */
+function pinnedTo(taskQueue: string): string {
+  return `TaskQueue = ${quoted(taskQueue)} AND ExecutionStatus = 'Running' AND TemporalWorkflowVersioningBehavior = 'Pinned'`;
+}
+
+/** Quotes a value in a list filter of Temporal. */
+function quoted(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }

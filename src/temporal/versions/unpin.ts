@@ -1,9 +1,12 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
 import type { DeploymentVersion } from '../../core/deployment-version.js';
 import { ConfigurationError } from '../../core/errors.js';
+import { inParallel } from '../../core/in-parallel.js';
 import type { DataConverter, TemporalClient } from '../client/connect.js';
-import { replayHistories } from '../replay.js';
-import { readPollers, routedVersion } from '../status/workers.js';
-import { type StuckWork, stuckWork } from './stuck-work.js';
+import { isMissing } from '../client/grpc.js';
+import { type RecordedHistory, replayHistories } from '../replay.js';
+import { type Poller, routedVersion } from '../status/workers.js';
+import { type StuckWork, stuckPages } from './stuck-work.js';
 
 /** What became of a workflow that waits for a lost build. */
 export interface Unpinned {
@@ -20,7 +23,8 @@ export interface Unpinned {
 
 /**
  * Moves each workflow that waits for a build without workers to the current version, if its history replays with this
- * build. A workflow that does not replay is left as it is. Nothing is reset or terminated.
+ * build. A workflow that does not replay is left as it is. Nothing is reset or terminated. Memory does not grow with
+ * their number, but for the result.
  *
  * @param taskQueue of the workers
  * @throws ConfigurationError if no worker of the current version polls; an SDK error if Temporal does not answer
@@ -32,55 +36,91 @@ export async function unpin(
   taskQueue: string,
   dataConverter?: DataConverter,
 ): Promise<readonly Unpinned[]> {
-  const waiting = await stuckWork(temporal, taskQueue);
-  if (waiting.length === 0) return [];
-  const to = await routedVersion(temporal, taskQueue);
-  const workers = await readPollers(temporal, taskQueue);
-  if (!workers.some(({ receivesRuns }) => receivesRuns))
-    throw new ConfigurationError(
-      'No worker receives new runs, so there is no build to move the waiting runs to',
-      {
-        remedy:
-          'Start a worker of the current build, or make the build of a running worker current: `worktrack upgrade BUILD`.',
-      },
-    );
   const ended: Unpinned[] = [];
-  for (const work of waiting) {
-    const about = { workflowId: work.workflowId, from: work.silence.version, to };
-    const error = await divergence(temporal, work, dataConverter);
-    if (error === null) await moveTo(temporal, work, to);
-    ended.push({ ...about, outcome: error === null ? 'moved' : 'diverged', error });
+  /** What is replayed now, by the name of its history. */
+  const replayed = new Map<string, StuckWork & Pick<Unpinned, 'to'>>();
+  async function* histories(): AsyncGenerator<RecordedHistory> {
+    for await (const { stuck, workers } of stuckPages(temporal, taskQueue)) {
+      if (stuck.length === 0) continue;
+      const to = await currentOf(temporal, taskQueue, workers);
+      for (let at = 0; at < stuck.length; at += AT_ONCE) {
+        const next = stuck.slice(at, at + AT_ONCE);
+        const recorded = await inParallel(next, AT_ONCE, (work) => readHistory(temporal, work));
+        replayed.clear();
+        for (const work of next) replayed.set(work.workflowId, { ...work, to });
+        yield* recorded.flat();
+      }
+    }
+  }
+  for await (const { name, error } of replayHistories(histories(), dataConverter && { dataConverter })) {
+    const { workflowId, runId, silence, to } = replayed.get(name)!;
+    const about = { workflowId, from: silence.version, to };
+    if (error !== null) ended.push({ ...about, outcome: 'diverged', error });
+    else if (await moveTo(temporal, { workflowId, runId }, to))
+      ended.push({ ...about, outcome: 'moved', error: null });
   }
   return ended;
 }
 
-async function divergence(
+/** The version to move to. @throws ConfigurationError if none of its workers polls */
+function currentOf(
+  temporal: TemporalClient,
+  taskQueue: string,
+  workers: readonly Poller[],
+): Promise<DeploymentVersion | null> {
+  if (workers.some(({ receivesRuns }) => receivesRuns)) return routedVersion(temporal, taskQueue);
+  throw new ConfigurationError(
+    'No worker receives new runs, so there is no build to move the waiting runs to',
+    {
+      remedy:
+        'Start a worker of the current build, or make the build of a running worker current: `worktrack upgrade BUILD`.',
+    },
+  );
+}
+
+/** Histories in memory at the same time. Each has at most a few MiB. */
+const AT_ONCE = 8;
+
+/** Empty if the workflow has ended and is no longer retained. */
+async function readHistory(
   { client }: TemporalClient,
-  { workflowId, described }: StuckWork,
-  dataConverter: DataConverter | undefined,
-): Promise<string | null> {
-  const history = await client.workflow.getHandle(workflowId, described.runId).fetchHistory();
-  const recorded = [{ name: workflowId, history }];
-  for await (const { error } of replayHistories(recorded, dataConverter && { dataConverter })) return error;
-  return null;
+  { workflowId, runId }: StuckWork,
+): Promise<RecordedHistory[]> {
+  try {
+    const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    return [{ name: workflowId, history }];
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return [];
+    throw error;
+  }
 }
 
 /** `PINNED_OVERRIDE_BEHAVIOR_PINNED`. */
 const STAYS = 1;
 
-/** Pins a workflow to another version; `null`: it follows the current one from now on. */
+/**
+ * Pins a workflow to another version; `null`: it follows the current one from now on.
+ *
+ * @returns `false` if it has ended
+ */
 async function moveTo(
   { client, namespace }: TemporalClient,
-  { workflowId, described }: StuckWork,
+  workflowExecution: Pick<StuckWork, 'workflowId' | 'runId'>,
   version: DeploymentVersion | null,
-): Promise<void> {
-  await client.workflowService.updateWorkflowExecutionOptions({
-    namespace,
-    workflowExecution: { workflowId, runId: described.runId },
-    workflowExecutionOptions: {
-      versioningOverride:
-        version === null ? { autoUpgrade: true } : { pinned: { behavior: STAYS, version: { ...version } } },
-    },
-    updateMask: { paths: ['versioning_override'] },
-  });
+): Promise<boolean> {
+  try {
+    await client.workflowService.updateWorkflowExecutionOptions({
+      namespace,
+      workflowExecution,
+      workflowExecutionOptions: {
+        versioningOverride:
+          version === null ? { autoUpgrade: true } : { pinned: { behavior: STAYS, version: { ...version } } },
+      },
+      updateMask: { paths: ['versioning_override'] },
+    });
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
 }

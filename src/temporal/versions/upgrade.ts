@@ -5,29 +5,40 @@ import { MINUTE_MS, SECOND_MS } from '../../core/duration.js';
 import { type ReachOptions, reach } from '../../core/reachability.js';
 import { type TemporalClient, withDeadline } from '../client/connect.js';
 import { isMissing, isUnreachable, outageReason } from '../client/grpc.js';
-import { readPollers } from '../status/workers.js';
-import { stuckWork } from './stuck-work.js';
+import { type Poller, readPollers } from '../status/workers.js';
+import { countPinned } from './stuck-work.js';
 
 /** What an upgrade waits for, or has done. */
 export type UpgradeStep =
   /** No worker of the build has polled yet. */
   | { readonly step: 'waiting' }
-  /** The build receives new runs now. `before`: the version until then; `null`: workers without a version. */
-  | { readonly step: 'current'; readonly before: DeploymentVersion | null; readonly changed: boolean }
-  /** Workflows still stay on the version before. `lost`: how many, if none of its workers polls any more. */
+  /**
+   * The build receives new runs now. `before`: the version until then; `null`: workers without a version. If the build was
+   * current already, `before` is the newest version that drains; `null`: none does. `draining`: all versions that drain.
+   */
+  | {
+      readonly step: 'current';
+      readonly before: DeploymentVersion | null;
+      readonly changed: boolean;
+      readonly draining: readonly DeploymentVersion[];
+    }
+  /** Workflows still stay on an earlier version. `lost`: how many, if none of its workers polls any more. */
   | { readonly step: 'draining'; readonly before: DeploymentVersion; readonly lost: number }
-  /** The workers of the version before may stop. */
+  /** The workers of an earlier version may stop. */
   | { readonly step: 'drained'; readonly before: DeploymentVersion };
 
 export interface UpgradeOptions {
   readonly taskQueue: string;
   readonly onStep: (step: UpgradeStep) => void;
   readonly signal?: AbortSignal | undefined;
-  /** How long to wait for the first poll of the build. Default: two minutes. */
+  /**
+   * How long to wait for workers that do not poll: those of the build, and those of earlier versions whose workflows cannot end
+   * without them. Default: two minutes.
+   */
   readonly appearsWithinMs?: Millis | undefined;
   /** How long Temporal may be unreachable. Default: a minute. */
   readonly reach?: ReachOptions | undefined;
-  /** `false`: ends when the build is current. Default: waits until the version before has drained. */
+  /** `false`: ends when the build is current. Default: waits until all earlier versions have drained. */
   readonly waits?: boolean | undefined;
 }
 
@@ -35,15 +46,18 @@ const APPEARS_WITHIN_MS = 2 * MINUTE_MS;
 const LOOK_EVERY_MS = SECOND_MS;
 /** The server looks at a version that drains every few minutes. */
 const DRAIN_LOOK_EVERY_MS = 5 * SECOND_MS;
-/** `VERSION_DRAINAGE_STATUS_DRAINED`. */
+/** `VERSION_DRAINAGE_STATUS_DRAINING` and `VERSION_DRAINAGE_STATUS_DRAINED`. */
+const DRAINING = 1;
 const DRAINED = 2;
 /** `TASK_QUEUE_TYPE_WORKFLOW` and `TASK_QUEUE_TYPE_ACTIVITY`. */
 const TASK_TYPES = [1, 2];
 
 /**
- * Makes a build of workers current as soon as they poll, and waits until the version before has drained.
+ * Makes a build of workers current as soon as they poll, and waits until the earlier versions of the deployment have drained,
+ * also those of earlier upgrades. Idempotent: the same call waits for what still drains.
  *
- * @returns the last step; `waiting`: no worker of the build polled in time, and nothing was changed
+ * @returns the last step; `waiting`: no worker of the build polled in time, and nothing was changed; `draining`: versions without
+ *   workers drain no further; `current`: nothing drains, or `waits` is `false`
  * @throws OutOfReachError; an SDK error if Temporal refuses; the reason of `signal`
  * @example
  * const version = { deploymentName: 'worktrack', buildId: '0.2.0' };
@@ -54,28 +68,78 @@ export async function upgradeTo(
   version: DeploymentVersion,
   options: UpgradeOptions,
 ): Promise<UpgradeStep> {
-  const { onStep, signal, waits = true } = options;
+  const { onStep, waits = true } = options;
   const reached = <T>(call: () => Promise<T>): Promise<T> =>
     reach(`Temporal at ${temporal.address}`, call, isUnreachable, outageReason, options.reach);
   if (!(await appears(() => reached(() => polls(temporal, version, options)), options)))
     return { step: 'waiting' };
   const known = <T>(call: () => Promise<T>): Promise<T> => untilKnown(() => reached(call), options);
-  const before = await known(() => currentVersion(temporal, version));
-  const changed = !isSameVersion(before, version);
+  const { current: was } = await known(() => describeDeployment(temporal, version));
+  const changed = !isSameVersion(was, version);
   if (changed) await known(() => makeCurrent(temporal, version));
-  const current: UpgradeStep = { step: 'current', before, changed };
+  const after = await known(() => describeDeployment(temporal, version));
+  const replaced = changed && was !== null ? [was] : [];
+  // The server may list the version before as draining a moment later.
+  const others = after.draining.filter((one) => ![version, was].some((known) => isSameVersion(one, known)));
+  const draining = [...replaced, ...others];
+  const before = changed ? was : (draining[0] ?? null);
+  const current: UpgradeStep = { step: 'current', before, changed, draining };
   onStep(current);
-  if (!changed || before === null || !waits) return current;
-  for (let told = -1; !(await isDrained(() => reached(() => describeVersion(temporal, before)), options)); ) {
-    const stuck = await reached(() => stuckWork(temporal, options.taskQueue));
-    const lost = stuck.filter(({ silence }) => isSameVersion(silence.version, before)).length;
-    if (lost !== told) onStep({ step: 'draining', before, lost });
-    told = lost;
+  if (draining.length === 0) return current;
+  if (waits) return untilDrained(temporal, draining, reached, options);
+  const workers = await reached(() => readPollers(temporal, options.taskQueue));
+  for (const one of draining) {
+    const lost = await reached(() => countLost(temporal, one, workers, options));
+    onStep({ step: 'draining', before: one, lost });
+  }
+  return current;
+}
+
+/**
+ * Waits until versions have drained.
+ *
+ * @returns the last `drained`, or a `draining` if for two minutes none of the versions had a worker that polls
+ */
+async function untilDrained(
+  temporal: TemporalClient,
+  versions: readonly DeploymentVersion[],
+  reached: <T>(call: () => Promise<T>) => Promise<T>,
+  options: UpgradeOptions,
+): Promise<UpgradeStep> {
+  const { onStep, signal, appearsWithinMs = APPEARS_WITHIN_MS } = options;
+  const told = new Map<DeploymentVersion, number>();
+  let left = versions;
+  for (let lostSince: number | null = null; ; ) {
+    const steps: UpgradeStep[] = [];
+    const workers = await reached(() => readPollers(temporal, options.taskQueue));
+    for (const before of left) {
+      const describe = () => reached(() => describeVersion(temporal, before));
+      const isOver = await isDrained(describe, options);
+      const lost = isOver ? 0 : await reached(() => countLost(temporal, before, workers, options));
+      const step: UpgradeStep = isOver ? { step: 'drained', before } : { step: 'draining', before, lost };
+      if (isOver || told.get(before) !== lost) onStep(step);
+      told.set(before, lost);
+      steps.push(step);
+    }
+    const drains = steps.filter((one) => one.step === 'draining');
+    const [first] = drains;
+    if (first === undefined) return steps.at(-1)!;
+    lostSince = drains.every(({ lost }) => lost > 0) ? (lostSince ?? performance.now()) : null;
+    if (lostSince !== null && performance.now() - lostSince > appearsWithinMs) return first;
+    left = drains.map(({ before }) => before);
     await delay(DRAIN_LOOK_EVERY_MS, undefined, { signal });
   }
-  const drained: UpgradeStep = { step: 'drained', before };
-  onStep(drained);
-  return drained;
+}
+
+/** How many workflows of the task queue cannot end, because none of the version's workers polls. */
+async function countLost(
+  temporal: TemporalClient,
+  version: DeploymentVersion,
+  workers: readonly Poller[],
+  { taskQueue }: UpgradeOptions,
+): Promise<number> {
+  if (workers.some((worker) => isSameVersion(worker.version, version))) return 0;
+  return countPinned(temporal, taskQueue, version);
 }
 
 /** Waits until the version polls. */
@@ -143,16 +207,32 @@ function unlessMissing<T>(call: Promise<T>): Promise<T | null> {
   });
 }
 
-async function currentVersion(
+/** What the server knows of a deployment. */
+interface Deployment {
+  /** `null`: workers without a version are current. */
+  readonly current: DeploymentVersion | null;
+  /** Versions that were current and have workflows that stay on them, the newest first. */
+  readonly draining: readonly DeploymentVersion[];
+}
+
+async function describeDeployment(
   temporal: TemporalClient,
   { deploymentName }: DeploymentVersion,
-): Promise<DeploymentVersion | null> {
+): Promise<Deployment> {
   const { client, namespace } = temporal;
   const { workerDeploymentInfo } = await withDeadline(temporal, () =>
     client.workflowService.describeWorkerDeployment({ namespace, deploymentName }),
   );
-  const found = workerDeploymentInfo?.routingConfig?.currentDeploymentVersion;
-  return found?.buildId ? { deploymentName, buildId: found.buildId } : null;
+  const current = workerDeploymentInfo?.routingConfig?.currentDeploymentVersion;
+  const versions = workerDeploymentInfo?.versionSummaries ?? [];
+  return {
+    current: current?.buildId ? { deploymentName, buildId: current.buildId } : null,
+    draining: versions.flatMap(({ deploymentVersion, drainageInfo, drainageStatus }) => {
+      const status = drainageInfo?.status ?? drainageStatus;
+      const buildId = deploymentVersion?.buildId;
+      return status === DRAINING && buildId ? [{ deploymentName, buildId }] : [];
+    }),
+  };
 }
 
 async function makeCurrent(temporal: TemporalClient, version: DeploymentVersion): Promise<void> {

@@ -6,15 +6,10 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { startTemporalDevServer, type TemporalDevServer } from '../../../src/servers/index.js';
 import { startExport } from '../../../src/temporal/client/start.js';
+import { DRAINS_SOON } from '../../support/drains-soon.js';
 import { holdAnswer } from '../../support/hold.js';
 import { type CommandProcess, runCommand, startCommand } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
-
-/** The server usually looks at a version that drains every three minutes. */
-const DRAINS_SOON = [
-  'VersionDrainageStatusVisibilityGracePeriod',
-  'VersionDrainageStatusRefreshInterval',
-].flatMap((name) => ['--dynamic-config-value', `matching.wv.${name}="1s"`]);
 
 /** The commands of the page that begin so, without comments, in their order. */
 function commandsOf(page: string, begin: string): string[][] {

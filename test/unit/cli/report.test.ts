@@ -155,6 +155,7 @@ describe('status', () => {
           confirmations: [],
           worker: null,
           waiting: [],
+          waitingCount: 0,
           differences: [],
         },
       ],

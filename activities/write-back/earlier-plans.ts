@@ -92,7 +92,7 @@ function earlierRow(row: ChunkRow, state: RowState | undefined): EarlierRow {
   const kept = isSent && row.before !== undefined ? { ...key, before: row.before } : key;
   if (sentAt === null) return { content, receipt: known, sentAt, ...kept };
   const { status, message } = (state?.message == null ? row.said : state) ?? { status: null, message: null };
-  const isComplete = (state?.unclearIn ?? null) !== null || row.said?.isComplete === true;
+  const isComplete = (state?.unclearIn.length ?? 0) > 0 || row.said?.isComplete === true;
   return { content, receipt, sentAt, ...kept, said: { status, message, isComplete } };
 }
 

@@ -27,7 +27,7 @@ type Fate =
 /**
  * Whether a row without an outcome is sent. After `writeBack.unknownAfter` the service may have forgotten its idempotency key,
  * and would write the row a second time (docs/how-to/written-rows.md#rows-with-an-unknown-outcome). With `repeat: never`, the
- * service has never known it. With `--unknown skip`, such rows are settled as skipped.
+ * service has never known it. With `--unknown skip`, such rows are settled as skipped, unless this run has put them in doubt.
  */
 export function whileRemembered(
   row: Pick<ChunkRow, 'receipt' | 'sentAt' | 'keyNumber' | 'asked'>,
@@ -36,22 +36,14 @@ export function whileRemembered(
 ): Fate {
   const { sentAt: firstSent } = knownOf(row, state);
   const age = firstSent === null ? 0 : (ageOf(firstSent, now) ?? Number.POSITIVE_INFINITY);
+  // In this run, a complete response left the outcome unknown, so that another request would change nothing; or the service, which
+  // ignores keys, may have got the row: once for each time that a user asks. The user has not decided about such a doubt yet.
+  if (state !== undefined && [...state.unclearIn, ...state.sentIn].includes(run)) return 'unclear';
   const isForgotten = age > unknownAfterMs || (firstSent !== null && repeat === 'never');
-  const isResent = unknown === 'resend' || isAskedFor(row, state, repeat);
+  const isResent = unknown === 'resend' || row.asked === true;
   if (isForgotten && !isResent) return unknown === 'skip' ? 'skipped' : 'unclear';
-  // A complete response left the outcome unknown: asking again in the same run would change nothing.
-  if (state?.unclearIn === run) return 'unclear';
   // The service does not know a new key from the requests before it.
   const isStrange = isForgotten || row.keyNumber !== undefined;
   const before = firstSent === null ? 'never' : isStrange ? 'forgotten' : 'remembered';
   return { before, notAfter: now + unknownAfterMs - (isStrange ? 0 : age) };
-}
-
-/** Whether a user has asked for the row. A service that ignores keys gets it once for each time a user asks. */
-function isAskedFor(
-  { asked }: Pick<ChunkRow, 'asked'>,
-  state: RowState | undefined,
-  repeat: SendingRules['repeat'],
-): boolean {
-  return asked === true && (repeat === 'always' || (state?.sentAt ?? null) === null);
 }

@@ -254,8 +254,10 @@ export interface RowState extends Said {
   readonly receipt: RowReceipt | null;
   /** The earliest time when it may have been sent without a known outcome; `null` if it was not. */
   readonly sentAt: number | null;
-  /** The run whose complete response left the outcome unknown; `null` if there was none. */
-  readonly unclearIn: string | null;
+  /** The runs whose complete responses left the outcome unknown. */
+  readonly unclearIn: readonly string[];
+  /** The runs that may have sent it to a service that ignores keys (`ChunkLog.isNamed`). */
+  readonly sentIn: readonly string[];
   /** A refusal that has not become an outcome; `null` if there is none. */
   readonly held: (Said & { readonly run: string }) | null;
   /** The latest failure of a row in doubt; `null` if there is none. */
@@ -267,7 +269,8 @@ const NOTHING_KNOWN: RowState = {
   sentAt: null,
   status: null,
   message: null,
-  unclearIn: null,
+  unclearIn: [],
+  sentIn: [],
   held: null,
   failing: null,
 };
@@ -281,15 +284,21 @@ export function mergeLogs(logs: readonly ChunkLog[], rows: number): Map<number, 
   const markUnknown = (index: number, at: number, more: Partial<RowState> = {}): void => {
     add(index, { sentAt: Math.min(at, states.get(index)?.sentAt ?? at), ...more });
   };
+  // Several runs can send the rows of a plan.
+  const addRun = (index: number, to: 'unclearIn' | 'sentIn', run: string): void => {
+    add(index, { [to]: [...(states.get(index)?.[to] ?? []), run] });
+  };
   for (const { run, at: clocks, closed, isNamed, rows: logged } of logs) {
     const at = earliestOf(clocks);
     const named = new Set<number>();
     for (const [index, outcome, status, id, message, more] of logged) {
       named.add(index);
       const said = message === null ? {} : { status, message };
+      if (isNamed === true && (outcome === 'tried' || outcome === 'unclear')) addRun(index, 'sentIn', run);
+      if (outcome === 'unclear') addRun(index, 'unclearIn', run);
       if (outcome === 'tried')
         markUnknown(index, at, { ...said, failing: later(states.get(index)?.failing, more) });
-      else if (outcome === 'unclear') markUnknown(index, at, { ...said, unclearIn: run });
+      else if (outcome === 'unclear') markUnknown(index, at, said);
       else if (outcome === 'held') add(index, { held: { run, status, message } });
       else if (!isWritten(states.get(index)?.receipt ?? null))
         add(index, {

@@ -12,7 +12,7 @@ import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import type { ActivityDeps } from '../../../src/run/deps.js';
 import { Turn } from '../../../src/write-back/ledger/turn.js';
 import { resultOf } from '../../../src/write-back/results.js';
-import { RowService } from '../../support/row-service.js';
+import { type Answer, RowService } from '../../support/row-service.js';
 import { client, HTTP } from '../api/support.js';
 import { PLAN, planRows, SENDING, sendClock } from './planned-rows.js';
 
@@ -39,7 +39,7 @@ describe('a batch that never repeats a row in doubt', () => {
     token: string,
     on = store,
     isKilled = () => false,
-    unknown: UnknownPolicy = 'report',
+    { unknown = 'report', run: of = token }: { readonly unknown?: UnknownPolicy; readonly run?: string } = {},
   ): Promise<void> {
     const rule = { idField: 'id', success: 'record', ignore: [] };
     const settings = {
@@ -54,7 +54,7 @@ describe('a batch that never repeats a row in doubt', () => {
         client: client(service.url, { retry: { attempts: 3, maxDelayMs: 2 } }),
         store: on,
       },
-      input: { resource: 'time-entries', unknown, run: token } as SendRowsInput,
+      input: { resource: 'time-entries', unknown, run: of } as SendRowsInput,
       plan: await readPlan(store, PLAN),
       logs: await readLogIndex(store, PLAN),
       sending: { ...SENDING, repeat: 'never' },
@@ -117,10 +117,49 @@ describe('a batch that never repeats a row in doubt', () => {
   it('sends a row in doubt once for each time that a user asks for it, although it is refused', async () => {
     await planRows(store, 6, 10, 3);
     service.respond = ({ body }) => ((body.n as number) <= 3 ? refusal : null);
-    await attempt('asked', store, () => false, 'resend');
+    await attempt('asked', store, () => false, { unknown: 'resend' });
     expect(service.writes.map(({ body }) => body.n).sort()).toEqual([1, 2, 3, 4, 5, 6]);
     const unknown = ['unknown', 'unknown', 'unknown'];
     expect(await outcomes()).toEqual([...unknown, 'created', 'created', 'created']);
+  });
+
+  describe.each(['resend', 'skip'] as const)('a command with --unknown %s', (unknown) => {
+    const inRun = (run: string, token: string) => attempt(token, store, () => false, { unknown, run });
+    const sent = (row: number) => service.writes.filter(({ body }) => body.n === row).length;
+
+    it.each<[what: string, answer: Answer | 'drop']>([
+      ['a 504', { status: 504, writes: true }],
+      ['a lost response', 'drop'],
+      ['a 429 of a proxy', { status: 429, writes: true }],
+    ])('sends a new row that gets %s once in a run, and leaves it to the user', async (_, answer) => {
+      await planRows(store, 6, 10);
+      service.respond = ({ body }) => ((body.n as number) <= 2 ? answer : null);
+      for (const token of ['one', 'two', 'three']) await inRun('first', token);
+      expect([sent(1), sent(2), service.writes.length]).toEqual([1, 1, 6]);
+      expect((await outcomes()).slice(0, 3)).toEqual(['unknown', 'unknown', 'created']);
+      // The user repeats the command.
+      for (const token of ['four', 'five']) await inRun('second', token);
+      expect([sent(1), sent(2)]).toEqual(unknown === 'resend' ? [2, 2] : [1, 1]);
+      const left = unknown === 'resend' ? 'unknown' : 'skipped';
+      expect((await outcomes()).slice(0, 3)).toEqual([left, left, 'created']);
+    });
+  });
+
+  it('sends a row in doubt once for each time that a user asks for it, although its worker is killed', async () => {
+    await planRows(store, 1, 10, 1);
+    let killed = false;
+    const dying: ObjectStore = new Proxy(store, {
+      get: (target, name: keyof ObjectStore) =>
+        killed ? () => Promise.reject(new Error('killed')) : target[name],
+    });
+    service.respond = () => {
+      killed = true;
+      return 'drop';
+    };
+    const asked = { unknown: 'resend', run: 'asked' } as const;
+    await attempt('killed', dying, () => killed, asked);
+    for (const token of ['next', 'last']) await attempt(token, store, () => false, asked);
+    expect([service.writes.length, await outcomes()]).toEqual([1, ['unknown']]);
   });
 
   it.each([3, 11, 26, 39])(

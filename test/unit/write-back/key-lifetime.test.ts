@@ -14,7 +14,8 @@ const RULES = {
   repeat: 'always' as const,
 };
 const state = (more: Partial<RowState>): RowState => ({
-  ...{ receipt: null, sentAt: null, status: null, message: null, unclearIn: null, held: null, failing: null },
+  ...{ receipt: null, sentAt: null, status: null, message: null, held: null, failing: null },
+  ...{ unclearIn: [], sentIn: [] },
   ...more,
 });
 type Row = Parameters<typeof whileRemembered>[0];
@@ -56,12 +57,26 @@ describe('the lifetime of an idempotency key', () => {
     expect(whileRemembered(sentAgo(1), undefined, never)).toBe('unclear');
     const asked = { ...sentAgo(1), asked: true } as const;
     expect(whileRemembered(asked, undefined, never)).toEqual(sent('forgotten', NOW + LIFE));
-    expect(whileRemembered(asked, state({ sentAt: NOW - 1 }), never)).toBe('unclear');
+    const resend = { ...never, unknown: 'resend' } as const;
+    const here = state({ sentAt: NOW - 1, sentIn: ['earlier', 'this'] });
+    expect(whileRemembered(asked, here, never)).toBe('unclear');
+    expect(whileRemembered(NEVER_SENT, here, resend)).toBe('unclear');
+    expect(whileRemembered(sentAgo(1), here, resend)).toBe('unclear');
+    const before = state({ sentAt: NOW - 1, sentIn: ['earlier'] });
+    expect(whileRemembered(NEVER_SENT, before, resend)).toEqual(sent('forgotten', NOW + LIFE));
+  });
+
+  it('lets a user leave only rows that were in doubt before the run', () => {
+    const skip = { ...RULES, repeat: 'never', unknown: 'skip' } as const;
+    const of = (sentIn: string) =>
+      whileRemembered(NEVER_SENT, state({ sentAt: NOW - 1, sentIn: [sentIn] }), skip);
+    expect([of('earlier'), of('this')]).toEqual(['skipped', 'unclear']);
   });
 
   it('does not matter in the run whose complete response left the outcome unknown', () => {
-    const unclear = (run: string) => state({ sentAt: NOW - 1, unclearIn: run });
+    const unclear = (...unclearIn: string[]) => state({ sentAt: NOW - 1, unclearIn });
     expect(whileRemembered(NEVER_SENT, unclear('this'), RULES)).toBe('unclear');
+    expect(whileRemembered(NEVER_SENT, unclear('this', 'earlier'), RULES)).toBe('unclear');
     expect(whileRemembered(NEVER_SENT, unclear('earlier'), RULES)).toEqual(
       sent('remembered', NOW - 1 + LIFE),
     );

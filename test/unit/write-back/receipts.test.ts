@@ -43,7 +43,8 @@ const ROW: ChunkRow = {
   sentAt: null,
 };
 const NOTHING = {
-  ...{ receipt: null, sentAt: null, status: null, message: null, unclearIn: null, held: null, failing: null },
+  ...{ receipt: null, sentAt: null, status: null, message: null, held: null, failing: null },
+  ...{ unclearIn: [], sentIn: [] },
 } as const;
 const clocksAt = (at: number): RunClocks => ({ temporal: at, worker: at, store: null });
 const CREATED = { outcome: 'created', status: 201, id: 'x', message: null } as const;
@@ -123,8 +124,29 @@ describe('the logs of a chunk, for rows that a run does not finish', () => {
 
   it('keep the run whose complete response left the outcome unknown', () => {
     const [state] = mergeLogs([log([0, 'unclear', 200, null, 'odd'])], 1).values();
-    expect(state).toMatchObject({ sentAt: 100, unclearIn: 'r' });
+    expect(state).toMatchObject({ sentAt: 100, unclearIn: ['r'], sentIn: [] });
     expect(resultOf(ROW, state)).toMatchObject({ outcome: 'unknown', status: 200 });
+  });
+
+  it('keep each run that left the outcome unknown, in whatever order the logs come', () => {
+    const unclear = [0, 'unclear', 200, null, 'odd'] as const;
+    for (const runs of [
+      ['one', 'two'],
+      ['two', 'one'],
+    ]) {
+      const logs = runs.map((run) => log(unclear, { run }));
+      expect(mergeLogs(logs, 1).get(0)?.unclearIn.toSorted()).toEqual(['one', 'two']);
+    }
+  });
+
+  it('keep the runs that may have sent a row to a service that ignores keys', () => {
+    const runOf = (row: LoggedRow, more: Partial<ChunkLog> = { isNamed: true }) =>
+      mergeLogs([log(row, { closed: false, ...more })], 1).get(0);
+    const tried = [0, 'tried', null, null, null] as const;
+    expect(runOf(tried)).toMatchObject({ sentAt: 100, sentIn: ['r'], unclearIn: [] });
+    expect(runOf([0, 'unclear', 200, null, 'odd'])).toMatchObject({ sentIn: ['r'], unclearIn: ['r'] });
+    expect(runOf(held)).toMatchObject({ sentAt: null, sentIn: [] });
+    expect(runOf(tried, {})).toMatchObject({ sentAt: 100, sentIn: [] });
   });
 });
 

@@ -1,4 +1,4 @@
-import { type ByteString, fromByteString } from '../core/brands.js';
+import { type ByteString, fromByteString, toByteString } from '../core/brands.js';
 import {
   batchCommand,
   type CorrectedInput,
@@ -194,6 +194,7 @@ async function readRows(
   const facts = new InputFacts();
   const waived = new Set<string>();
   const lines = new Map<number, number>();
+  const keyField = keyColumn === null ? null : toByteString(keyColumn);
   for await (const rows of readInputRows(source.open(), { format, types, reading, keyColumn, facts })) {
     for (const row of rows) {
       const number = rowNumber(row.correction ?? null, first, row.line);
@@ -203,7 +204,7 @@ async function readRows(
           line: row.line,
           remedy: 'Keep one of them.',
         });
-      if (keyColumn !== null) inputRowKey(row, keyColumn as ByteString);
+      if (keyField !== null) inputRowKey(row, keyField);
       lines.set(number, row.line);
       if (lines.size > MAX_CORRECTED)
         throw new InputError(`the file corrects more than ${MAX_CORRECTED} rows`, {

@@ -81,11 +81,11 @@ describe('rows to correct', () => {
   const input = 'x.csv' as ObjectKey;
 
   /** A batch of three rows that was read in this way. */
-  async function writeBatch(reading: Partial<InputReading>): Promise<void> {
+  async function writeBatch(reading: Partial<InputReading>, keyColumn = 'ref'): Promise<void> {
     const { baseUrl } = files.connection;
     const batch: BatchFile = {
       ...{ connection: 'acme', baseUrl, sameAs: [], resource: 'time-entries', sending: SENDING },
-      ...{ kind: 'csv', keyColumn: 'ref', types: {} },
+      ...{ kind: 'csv', keyColumn, types: {} },
     };
     const file = {
       ...{ sequence: 1, baseUrl, input, rows: 3, chunks: [3], pending: [], writer: 'w' },
@@ -112,6 +112,15 @@ describe('rows to correct', () => {
     const found = await check('c.csv', `ref,rate,_worktrack_batch,_worktrack_row\nä,1.5,${BATCH},2\n`);
     expect(found?.rows).toEqual([2]);
     expect(found?.order.corrections.reading).toMatchObject({ encoding: null, delimiter: ',', drop: [] });
+  });
+
+  it.each(['Schlüssel', 'ключ'])('have their key in the column %s', async (keyColumn) => {
+    await writeBatch({}, keyColumn);
+    const csv = `${keyColumn},rate,_worktrack_batch,_worktrack_row\nä,1.5,${BATCH},2\n`;
+    expect((await check('c.csv', csv))?.rows).toEqual([2]);
+    await expect(check('c.csv', csv.replace('ä', ''))).rejects.toThrow(
+      `the row has no value in the key column "${keyColumn}"`,
+    );
   });
 
   it('of a workbook have errors in the columns that the batch sends, and only there', async () => {

@@ -190,9 +190,12 @@ function rejected(error: RejectedError): RowReceipt {
 }
 
 function notSent(error: unknown, before: SentBefore): RequestOutcome {
-  // The row's name does not fit into a URL, so no attempt has sent it.
-  if (error instanceof RejectedError && before === 'never')
-    return { kind: 'settled', receipt: rejected(error) };
+  // The row's name does not fit into a URL. A row that counts as sent, as after a killed worker, is no reason to stop either.
+  if (error instanceof RejectedError) {
+    const receipt = rejected(error);
+    const { status, message } = receipt;
+    return before === 'never' ? { kind: 'settled', receipt } : { kind: 'unclear', status, message };
+  }
   // After a connection error, other rows may still be sent.
   const isTransient = error instanceof TransientError && error.reason !== 'hold';
   return { kind: 'unsent', stop: isTransient ? null : error };

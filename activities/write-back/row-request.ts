@@ -227,8 +227,8 @@ function inDoubt(error: unknown, signal: AbortSignal, resource: string, remedy: 
   if (!(error instanceof TransientError)) return { kind: 'in-doubt', status, message, stop: null };
   const found = limited(error, true);
   if (found !== null) return found;
-  // Complete, with a status of success, and repeatedly no JSON.
-  const isUnreadable = error.reason === 'body' || error.reason === 'cut';
+  // Complete, with a status of success, and repeatedly no JSON. A firewall's challenge is no answer about the row, and may pass.
+  const isUnreadable = (error.reason === 'body' && error.evidence !== 'challenge') || error.reason === 'cut';
   if (isUnreadable && status !== null && isSuccess(status)) return { kind: 'unclear', status, message };
   const stop = error.reason === 'hold' ? error : longWait(error, resource);
   if (stop === null && write?.meaning === 'failed' && status !== null && status >= 500)

@@ -28,6 +28,7 @@ import type {
   Waitable,
 } from './service-client.js';
 import {
+  challengeError,
   type ErrorRules,
   exchangeError,
   type FailedRequest,
@@ -215,8 +216,9 @@ export class RequestExecutor {
     };
     try {
       // The response to a write has its own rule: it may be empty, or show the record by its `Location` alone.
-      const notJson = operation.method === 'GET' ? notJsonError(response, request) : null;
-      if (notJson !== null) return failed(notJson);
+      const page =
+        operation.method === 'GET' ? notJsonError(response, request) : challengeError(response, request);
+      if (page !== null) return failed(page);
       return received(await parse(text, facts), 0);
     } catch (thrown) {
       const repaired = thrown instanceof SyntaxError ? repairJson(text.whole()) : null;

@@ -29,6 +29,7 @@ import { ReportedError, serviceMessage } from './service-message.js';
 import { isMarked, meaningOfWrite } from './write-meaning.js';
 
 type Failure = Extract<HttpResponse, { kind: 'failure' }>;
+type Success = Extract<HttpResponse, { kind: 'success' }>;
 
 /** A request as far as the message about its failure needs it. */
 export interface FailedRequest {
@@ -219,10 +220,7 @@ function breachOf(error: unknown, code: string | null): string | null {
 }
 
 /** The error for a body with more bytes than its Content-Length, which ends too early by it. */
-export function wrongLengthError(
-  { status, headers }: Extract<HttpResponse, { kind: 'success' }>,
-  request: FailedRequest,
-): ServiceError {
+export function wrongLengthError({ status, headers }: Success, request: FailedRequest): ServiceError {
   return new TransientError(
     `${subject(request)} answered ${status} with a body that is longer than its Content-Length ` +
       `(${headerOf(headers, 'content-length')}), so its end is missing: perhaps the service counts characters instead of bytes. A ` +
@@ -284,6 +282,26 @@ export function strictJsonError(error: SyntaxError, request: FailedRequest, stat
   );
 }
 
+/** Whether a body with this first character can be JSON. */
+function canBeJson(first: string | null): boolean {
+  return first !== null && /[[{"\d\-tfnNI]/.test(first);
+}
+
+/**
+ * The error for a 2xx that a firewall sent in place of the service; null for any other response. JSON can have any words, so only a
+ * header shows that it is not the service's.
+ */
+export function challengeError(
+  { status, headers, reason, body }: Success,
+  request: FailedRequest,
+): ServiceError | null {
+  const text = canBeJson(body.text.first()) ? '' : fromByteString(body.text.slice(0, MAX_SIGNS_CHARS));
+  if (!isChallenge({ status, headers, reason, text })) return null;
+  return new TransientError(`${subject(request)} answered ${status}. ${READING.challenge}`, {
+    ...{ resource: request.resource, status, reason: 'body', evidence: 'challenge' },
+  });
+}
+
 /** The longest text in place of JSON that is quoted, in characters. A longer one may be data in another format. */
 const MAX_PLAIN_TEXT = 200;
 
@@ -291,21 +309,15 @@ const MAX_PLAIN_TEXT = 200;
  * The error for a 2xx whose body cannot be JSON, as proxies, firewalls and login portals send it; null if it can be JSON.
  * The body decides, and not its Content-Type.
  */
-export function notJsonError(
-  { status, headers, reason, body }: Extract<HttpResponse, { kind: 'success' }>,
-  request: FailedRequest,
-): ServiceError | null {
+export function notJsonError(response: Success, request: FailedRequest): ServiceError | null {
+  const { status, body } = response;
   const first = body.text.first();
-  if (first !== null && /[[{"\d\-tfnNI]/.test(first)) return null;
+  if (canBeJson(first)) return null;
+  const challenge = challengeError(response, request);
+  if (challenge !== null || first === null) return challenge;
   const text = fromByteString(body.text.slice(0, MAX_SIGNS_CHARS));
   const what = `${subject(request)} answered ${status} with`;
   const options = { resource: request.resource, status, reason: 'body' } as const;
-  if (isChallenge({ status, headers, reason, text }))
-    return new TransientError(`${what} a web page or without a body. ${READING.challenge}`, {
-      ...options,
-      evidence: 'challenge',
-    });
-  if (first === null) return null;
   if (first === '<')
     return new TransientError(
       `${what} a web page instead of JSON; check whether a proxy or a login page intercepts requests.`,

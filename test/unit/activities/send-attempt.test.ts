@@ -257,6 +257,17 @@ describe('an attempt at sending rows', () => {
     expect(service.records.length).toBe(200);
   });
 
+  it('sends all rows that a firewall has challenged for a moment with a status of success', async () => {
+    await plan(60, 100);
+    const challenge = { status: 202, headers: { 'x-amzn-waf-action': 'challenge' } };
+    const respond: Respond = ({ number }) => (number > 20 && number <= 60 ? challenge : null);
+    let sent = await attempt(respond);
+    for (let token = 0; sent !== true && token < 5; token++)
+      sent = await attempt(respond, Date.now, `t${token}x`);
+    expect([sent, new Set(await outcomes())]).toEqual([true, new Set(['created'])]);
+    expect(service.records.length).toBe(60);
+  });
+
   it('does not send the last rows if the key loses its grant for them', async () => {
     await plan(100, 100);
     const sent = await attempt(({ body }) => ((body.n as number) > 95 ? FORBIDDEN : null));

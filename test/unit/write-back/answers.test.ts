@@ -160,6 +160,13 @@ const CASES: readonly Case[] = [
   ['-', 302, { location: '/login' }, '', 'doubt'],
   ['-', 403, { 'cf-mitigated': 'challenge' }, CAPTCHA, 'not sent'],
   ['-', 503, {}, CAPTCHA, 'doubt'],
+  ['-', 202, { 'x-amzn-waf-action': 'challenge' }, '', 'doubt'],
+  ['-', 200, { 'cf-mitigated': 'challenge' }, '{"id":"r1"}', 'doubt'],
+  ['-', 200, {}, CAPTCHA, 'doubt'],
+  ['-', 201, { location: '/time-entries/r1' }, CAPTCHA, 'doubt'],
+  ['earlier', 200, {}, CAPTCHA, 'doubt'],
+  ['-', 200, {}, PAGE, 'unknown'],
+  ['-', 201, {}, '{"id":"r1","note":"<html>captcha-delivery.com, just a moment"}', 'created'],
   // Stored answers.
   ['-', 500, REPLAYED, says('Internal error'), 'unknown'],
   ['earlier', 500, REPLAYED, '', 'unknown'],

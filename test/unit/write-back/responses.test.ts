@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { sendRowRequest } from '../../../activities/write-back/row-request.js';
+import { type RequestOutcome, sendRowRequest } from '../../../activities/write-back/row-request.js';
 import { toByteString } from '../../../src/core/brands.js';
 import type { SendRowsInput } from '../../../src/core/contract/write-back.js';
 import type { ConnectionSettings, SuccessRule } from '../../../src/core/settings.js';
@@ -25,7 +25,7 @@ async function outcomeOf(
   [status, headers, body]: Response,
   resource: 'time-entries' | 'calendar-entries',
   rule: Partial<SuccessRule> = {},
-): Promise<{ readonly outcome: Outcome; readonly requests: number }> {
+): Promise<{ readonly kind: RequestOutcome['kind']; readonly outcome: Outcome; readonly requests: number }> {
   const { url, seen } = await service((_, response) => {
     response.writeHead(status, headers);
     response.end(body);
@@ -70,17 +70,19 @@ async function outcomeOf(
     onWait: () => undefined,
     onLimit: () => undefined,
   });
-  const requests = seen.length;
+  return { kind: sent.kind, outcome: outcomeIn(sent), requests: seen.length };
+}
+
+function outcomeIn(sent: RequestOutcome): Outcome {
   if (sent.kind === 'settled') {
     const { outcome, id, message } = sent.receipt;
-    return { outcome: [outcome, outcome === 'rejected' ? message : id], requests };
+    return [outcome, outcome === 'rejected' ? message : id];
   }
-  if (sent.kind === 'unclear' || sent.kind === 'in-doubt')
-    return { outcome: ['unknown', sent.message], requests };
-  if (sent.kind === 'failing') return { outcome: ['unknown', sent.message], requests };
+  if (sent.kind === 'unclear' || sent.kind === 'in-doubt' || sent.kind === 'failing')
+    return ['unknown', sent.message];
   if (sent.kind === 'refused' || sent.kind === 'limited')
-    return { outcome: [sent.kind, sent.refusal.error.serviceMessage], requests };
-  return { outcome: ['unsent', null], requests };
+    return [sent.kind, sent.refusal.error.serviceMessage];
+  return ['unsent', null];
 }
 
 async function expectOutcome(
@@ -630,4 +632,30 @@ describe('a response to an upsert', () => {
   test.for(UPSERTS.map((entry) => [named(entry), ...entry] as const))('%s', async ([, response, outcome]) => {
     await expectOutcome(response, outcome, 'calendar-entries');
   });
+});
+
+describe('a challenge of a firewall', () => {
+  const PAGE = '<html><title>Just a moment...</title><body>Checking your browser</body></html>';
+  const CHALLENGES: readonly Response[] = [
+    [202, { 'x-amzn-waf-action': 'challenge' }, ''],
+    [200, { 'x-amzn-waf-action': 'challenge' }, ''],
+    [204, { 'cf-mitigated': 'challenge' }, ''],
+    [200, HTML_TYPE, PAGE],
+    [201, HTML_TYPE, `<!-- edge -->${PAGE}`],
+  ];
+
+  test.for(
+    CHALLENGES.flatMap((response) =>
+      (['time-entries', 'calendar-entries'] as const).flatMap((resource) =>
+        (['record', 'empty'] as const).map((success) => ({ response, resource, success })),
+      ),
+    ),
+  )(
+    'writes no row, and is no final answer: $response, $resource, $success',
+    async ({ response, resource, success }) => {
+      const found = await outcomeOf(response, resource, { success });
+      expect(found).toMatchObject({ kind: 'in-doubt', requests: 2 });
+      expect(found.outcome[1]).toMatch(/ answered 20\d\. This is a challenge or block page /);
+    },
+  );
 });

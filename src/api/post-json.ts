@@ -4,6 +4,7 @@ import { parseRetryAfter } from '../core/parse-retry-after.js';
 import { proxyFor } from '../core/proxy.js';
 import { systemCode } from '../core/system-error.js';
 import { headerOf } from './body.js';
+import { isChallenge, type ResponseSigns } from './classify-response.js';
 import { dispatcherFor } from './dispatcher.js';
 import { TransientError } from './errors.js';
 
@@ -46,9 +47,25 @@ function proxyDispatcher(url: string): Dispatcher | null {
 /**
  * Posts a JSON object once, without retries and redirects.
  *
- * @throws ConfigurationError for an invalid proxy; TransientError without a response, and the signal's reason when aborted
+ * @throws ConfigurationError for an invalid proxy; TransientError without a response of the receiver, and the signal's reason when aborted
  */
 export async function postJson(post: JsonPost): Promise<JsonAnswer> {
+  const { name } = post;
+  const { signs, ...answer } = await postOnce(post);
+  if (!isChallenge({ ...answer, ...signs })) return answer;
+  throw new TransientError(
+    `${name} cannot be reached: a proxy or firewall answered ${answer.status} in its place, with a challenge or block page. Have the ` +
+      'address of this machine admitted',
+    { reason: 'status', status: answer.status, retryAfterMs: answer.retryAfterMs, evidence: 'challenge' },
+  );
+}
+
+interface SignedAnswer extends JsonAnswer {
+  readonly signs: Pick<ResponseSigns, 'headers' | 'reason'>;
+}
+
+/** Posts, and returns the answer of whoever has answered. */
+async function postOnce(post: JsonPost): Promise<SignedAnswer> {
   const { url, headers, body, timeoutMs, signal, name } = post;
   const timeout = AbortSignal.timeout(timeoutMs);
   const dispatcher = proxyDispatcher(url);
@@ -63,7 +80,8 @@ export async function postJson(post: JsonPost): Promise<JsonAnswer> {
     const text = await textOf(response.body).catch(() => '');
     const clock = { serviceDateMs: null, nowMs: Date.now() };
     const retryAfterMs = parseRetryAfter(headerOf(response.headers, 'retry-after'), clock);
-    return { status: response.statusCode, retryAfterMs, text };
+    const signs = { headers: response.headers, reason: '' };
+    return { status: response.statusCode, retryAfterMs, text, signs };
   } catch (error) {
     signal?.throwIfAborted();
     const why = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : systemCode(error);

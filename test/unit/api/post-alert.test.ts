@@ -1,9 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
-import { postAlert } from '../../../src/api/index.js';
+import { postAlert, postJson } from '../../../src/api/index.js';
 import { parseSettings } from '../../../src/config/index.js';
 import { exampleAlert } from '../../../src/core/alerts/index.js';
+import { service } from './support.js';
 
 describe('The answer of a target', () => {
   it('is shown without the parts of the address, the headers and the keys that it repeats', async () => {
@@ -48,5 +49,37 @@ describe('The answer of a target', () => {
       vi.unstubAllEnvs();
       server.close();
     }
+  });
+});
+
+describe('A message for a target', () => {
+  const PAGE = '<html><title>Just a moment...</title><body>Checking your browser</body></html>';
+
+  it.each([
+    ['202 with a header of a firewall', 202, { 'x-amzn-waf-action': 'challenge' }, ''],
+    ['200 with a challenge page', 200, {}, PAGE],
+    ['403 with a challenge page', 403, { 'retry-after': '7' }, PAGE],
+  ])('was not delivered if the answer is %s', async (_, status, headers, text) => {
+    const { url } = await service((_, response) => response.writeHead(status, headers).end(text));
+    const posted = postJson({
+      url,
+      headers: {},
+      body: {},
+      timeoutMs: 5_000,
+      name: 'connections.acme.notify.url',
+    });
+    await expect(posted).rejects.toMatchObject({
+      ...{ kind: 'transient', retryable: true, evidence: 'challenge', status },
+      retryAfterMs: 'retry-after' in headers ? 7_000 : null,
+      message: expect.stringMatching(
+        /^connections\.acme\.notify\.url cannot be reached: .* answered \d+ in its place/,
+      ),
+    });
+  });
+
+  it('was delivered if the answer is another page', async () => {
+    const { url } = await service((_, response) => response.end('<html><title>Thank you</title></html>'));
+    const post = { url, headers: {}, body: {}, timeoutMs: 5_000, name: 'n' };
+    expect(await postJson(post)).toMatchObject({ status: 200 });
   });
 });

@@ -3,22 +3,47 @@
  * place that decides whether a reading is incomplete, and why. Pure: the workflow sandbox imports this file.
  */
 
+/** The records of a page within its list, as `Content-Range` counts them. `null`: not said. */
+export interface RecordRange {
+  readonly from: number | null;
+  readonly to: number | null;
+  /** Records of the whole list. */
+  readonly total: number | null;
+}
+
+/** What says that a page is not the whole list, as each page of a long list may, such as status 206. */
+export interface PartSign {
+  /** Redacted and cut. */
+  readonly words: string;
+  /** Which part it is, by the headers of a page with status 206; `null`: nothing says it. */
+  readonly range: RecordRange | null;
+}
+
 /** What one page says about its list, apart from its records and its cursor. */
 export interface PageEvidence {
   /** The words, redacted and cut, that say that the list is incomplete; `null`: none do. */
   readonly incomplete: string | null;
+  /** What says so of a page, and of its list only if no page follows; `null`: nothing. */
+  readonly part: PartSign | null;
   /** The number of records that the list has by the service's own count; `null`: it gives none. */
   readonly total: number | null;
   /** An end of the list that may be a mistake of the service, such as `"page": []`; `null`: an end as the API requires, or none. */
   readonly oddEnd: string | null;
 }
 
-export const NO_EVIDENCE: PageEvidence = { incomplete: null, total: null, oddEnd: null };
+export const NO_EVIDENCE: PageEvidence = { incomplete: null, part: null, total: null, oddEnd: null };
 
 /** What the pages of one chain say together. A chain that restarts counts from its restart. */
 export interface ReadingEvidence {
   /** The first words of a page that says that the list is incomplete. */
   readonly said: string | null;
+  /** What the last page says of itself; absent: nothing. */
+  readonly part?: PartSign;
+  /**
+   * What the pages before the last one say of themselves, without a range: the words of the first of them; `null`: nothing;
+   * absent: there is none.
+   */
+  readonly partly?: string | null;
   /** The total, if all pages that give one give the same; `differs`: they do not, so it means something else. */
   readonly total: number | 'differs' | null;
   /** Records of all pages, with repeated ones and those without a key. */
@@ -37,17 +62,39 @@ export const NOTHING_READ: ReadingEvidence = {
 
 /** Adds a page with so many records to the evidence of its reading. */
 export function withPage(reading: ReadingEvidence, page: PageEvidence, records: number): ReadingEvidence {
-  const { said, total, lastPage, fullEnd } = reading;
+  const { total, lastPage, fullEnd } = reading;
+  const { said, ...before } = asFollowed(reading);
   const isFull = lastPage !== null && records > 0 && records >= lastPage;
   const isOther = total !== null && page.total !== null && page.total !== total;
   return {
     said: said ?? page.incomplete,
+    ...before,
+    ...(page.part === null ? {} : { part: page.part }),
     total: isOther ? 'differs' : (total ?? page.total),
     records: reading.records + records,
     lastPage: records,
     fullEnd: fullEnd ?? (isFull ? page.oddEnd : null),
     ...(reading.whole === undefined ? {} : { whole: reading.whole }),
   };
+}
+
+/**
+ * What the pages of a reading say if another page follows them. That a page is a part of the list is then true of a complete list, too.
+ * But if only some of those pages say so, they mean something else.
+ */
+function asFollowed({
+  said,
+  part,
+  partly,
+  lastPage,
+}: ReadingEvidence): Pick<ReadingEvidence, 'said' | 'partly'> {
+  // A range says which part the page is.
+  const isPlain = lastPage !== null && (part === undefined || part.range === null);
+  if (!isPlain) return { said, ...(partly === undefined ? {} : { partly }) };
+  const words = part?.words ?? null;
+  if (partly === undefined) return { said, partly: words };
+  const isSame = (partly === null) === (words === null);
+  return { said: said ?? (isSame ? null : (partly ?? words)), partly };
 }
 
 /** What a part of a list begins with that is read by time: what the pages before it say about the list stays. */
@@ -79,10 +126,11 @@ export type ListDoubt =
   | { readonly kind: 'cut' };
 
 /**
- * How far a service's totals are believed. `proven`: the last complete full read had exactly its total; `unproven`: it had none or
- * another; `ignored`: `sync.total: ignore`.
+ * How far a service's totals are believed. `proven`: the last complete full read had exactly its total; `proven-of-changes`: and a
+ * list of changes had exactly its own, so it does not count the whole list; `unproven`: the full read had none or another; `window`:
+ * the list has a window, so the total may count records that have left it since it was exact; `ignored`: `sync.total: ignore`.
  */
-export type TotalTrust = 'proven' | 'unproven' | 'ignored';
+export type TotalTrust = 'proven' | 'proven-of-changes' | 'unproven' | 'window' | 'ignored';
 
 /** What is known about a reading, apart from what its pages say. */
 interface ReadingFacts {
@@ -91,17 +139,50 @@ interface ReadingFacts {
   readonly trust: TotalTrust;
 }
 
+/**
+ * Whether a total may show that a reading lacks records. Services that ignore the time of changes when they count have the same
+ * total in each list, so the whole list says nothing about the total of changes.
+ */
+function isBelieved({ of, trust }: ReadingFacts): boolean {
+  return of === 'changes' ? trust === 'proven-of-changes' : trust !== 'ignored';
+}
+
+/** Whether a total together with another sign, such as status 206, shows that the reading is incomplete. */
+export function supports(facts: ReadingFacts): boolean {
+  return isBelieved(facts) && facts.trust !== 'window';
+}
+
 /** Why a reading that has reached the end of its list may lack records; `null`: nothing speaks against it. */
 export function doubtOf(
   reading: ReadingEvidence,
-  { of, trust }: ReadingFacts,
+  facts: ReadingFacts,
 ): Exclude<ListDoubt, { kind: 'in-parts' | 'cut' }> | null {
-  const { said, fullEnd, records } = reading;
+  const { fullEnd, records } = reading;
+  const said = reading.said ?? saidAtTheEnd(reading, facts);
   if (said !== null) return { kind: 'said', words: said };
   if (fullEnd !== null) return { kind: 'full-end', words: fullEnd };
-  const total = trust === 'ignored' || (of === 'changes' && trust !== 'proven') ? null : plausible(reading);
+  const total = isBelieved(facts) ? plausible(reading) : null;
   if (total === null || records >= total) return null;
-  return { kind: 'total', read: records, total, isProven: trust === 'proven' };
+  return { kind: 'total', read: records, total, isProven: facts.trust.startsWith('proven') };
+}
+
+/** The words of a last page that says that it is a part of the list; `null`: it does not, or the pages before it are the rest. */
+function saidAtTheEnd(reading: ReadingEvidence, facts: ReadingFacts): string | null {
+  const { part, records, lastPage } = reading;
+  if (part === undefined) return null;
+  const { words, range } = part;
+  if (range === null) return words;
+  const total = plausible(reading);
+  // The status follows from the total, and says no more than that.
+  if (total !== null && total > records) return supports(facts) ? words : null;
+  return isEnd(range, records - (lastPage ?? 0), records) ? null : words;
+}
+
+/** Whether a page with this range is the last one. @param before records of the pages before it; `records`: with its own */
+function isEnd({ from, to, total }: RecordRange, before: number, records: number): boolean {
+  if (total === null) return from !== null && from > 0 && before > 0;
+  // Ranges count from 0, or from 1.
+  return to === null ? before > 0 && records >= total : to + 1 >= total;
 }
 
 /** The total of a reading, if it can be one; `null`: it gives none, or its pages differ, or it is below what was read. */
@@ -112,6 +193,17 @@ function plausible({ total, records }: Pick<ReadingEvidence, 'total' | 'records'
 /** Whether a reading had exactly as many records as its total says. */
 export function hasExactTotal(reading: ReadingEvidence): boolean {
   return plausible(reading) === reading.records;
+}
+
+/**
+ * Whether the totals of lists of changes count changes alone, by a reading of the whole list and one of the changes during it;
+ * `null`: they do not show it.
+ */
+export function countsChanges(all: ReadingEvidence, changes: ReadingEvidence): boolean | null {
+  const { total, records } = changes;
+  if (!hasExactTotal(all) || total === null || total === 'differs') return null;
+  if (total >= all.records) return records < total ? false : null;
+  return total === records ? true : null;
 }
 
 /**

@@ -27,15 +27,18 @@ export function isFullReadDue(last: FullRead | null, now: EpochMs, everyMs: Mill
   return everyMs !== null && isLonger(everyMs);
 }
 
-interface Read {
+/** A run, as far as it decides when the next full read is due. */
+export interface Read {
   readonly mode: PublishedMode;
   /** Start of reading. */
   readonly startedAt: EpochMs;
   readonly shifted: boolean;
   /** Whether the run moves no checkpoint, because a list was incomplete. */
   readonly isHeld: boolean;
-  /** Whether its last reading of the list had exactly as many records as the service says that the list has. */
-  readonly hasExactTotal: boolean;
+  /** Whether its last reading of the list had exactly as many records as the service says that the list has; `null`: not known. */
+  readonly hasExactTotal: boolean | null;
+  /** Whether totals of lists of changes count changes alone; `null`: it has not shown it. */
+  readonly countsChanges: boolean | null;
   /** Rows that no increment has shown; absent: they were not compared. */
   readonly missed?: number | undefined;
   /** Pages of the last reading of the list, and records per page. */
@@ -52,8 +55,13 @@ export function nextFullRead(before: FullRead | null, run: Read): FullRead | nul
   const shifted = run.shifted ? (before?.shifted ?? 0) + 1 : 0;
   if (run.mode === 'increment') return { startedAt: NEVER, ...before, shifted };
   const { pages, pageSize } = run;
-  const isExact = run.shifted ? before?.hasExactTotal === true : run.hasExactTotal;
-  const exact = isExact ? { hasExactTotal: true } : {};
+  const isExact = (run.shifted ? null : run.hasExactTotal) ?? before?.hasExactTotal === true;
+  // An incomplete run shows it, too. Otherwise one that is incomplete because of such a total would never be the last one.
+  const isOfChanges = run.countsChanges ?? before?.countsChanges === true;
+  const exact = {
+    ...(isExact ? { hasExactTotal: true } : {}),
+    ...(isOfChanges ? { countsChanges: true } : {}),
+  };
   const missed = run.missed ?? before?.missed;
   return {
     startedAt: new Date(run.startedAt).toISOString(),

@@ -1,9 +1,9 @@
 import type { ByteString } from '../../core/brands.js';
-import { NO_EVIDENCE, type PageEvidence } from '../../core/list-evidence.js';
+import { NO_EVIDENCE, type PageEvidence, type PartSign, type RecordRange } from '../../core/list-evidence.js';
 import type { JsonScanner } from '../../json/scanner.js';
 import { type JsonValue, readValue } from '../../json/value.js';
 import type { ResponseFacts } from '../service-client.js';
-import { MAX_TEXT, saysIncomplete } from './incomplete-words.js';
+import { incompleteness, MAX_TEXT } from './incomplete-words.js';
 
 /** What a member is about, if its name says so. */
 const OF = '(?:list|results?|records?|rows|items|data|response|search|query|content)?';
@@ -11,6 +11,9 @@ const OF = '(?:list|results?|records?|rows|items|data|response|search|query|cont
 const SIGN = new RegExp(
   `^(?:is|are|was|has|had)?${OF}(?:is|are|was|has)?(?:(?:incomplete|partial)${OF}|timedout|timeout|terminatedearly|degraded)$`,
 );
+/** Of these, those that may mean the page, as status 206 does. */
+const PART_SIGN =
+  /^(?:is|are|was|has|had)?(?:list|response|content)?(?:is|are|was|has)?(?:incomplete|partial)(?:list|response|content)?$/;
 /** A member that says by `true` that a list continues. Without a cursor, the rest of it cannot be read. */
 const MORE = new RegExp(
   `^(?:is|was|are|has)?${OF}(?:is|are|was)?(?:truncated${OF}|cutoff|capped|next(?:page)?|more(?:pages|available)?${OF})$`,
@@ -82,11 +85,16 @@ export class EvidenceReader {
   }
 
   #note(name: string, plain: string, value: JsonValue): void {
-    const { incomplete, total } = this.#found;
-    const words = incomplete ?? wordsOf(name, plain, value);
+    const { incomplete, part, total } = this.#found;
+    const said = signIn(name, plain, value);
     const counted = total ?? (TOTAL.test(plain) ? totalOf(value) : null);
     this.isMore ||= value.kind === 'true' ? MORE.test(plain) : value.kind === 'false' && LAST.test(plain);
-    this.#found = { ...this.#found, incomplete: words, total: counted };
+    this.#found = {
+      ...this.#found,
+      incomplete: incomplete ?? (said?.of === 'list' ? said.words : null),
+      part: part ?? (said?.of === 'page' ? { words: said.words, range: null } : null),
+      total: counted,
+    };
   }
 }
 
@@ -103,9 +111,31 @@ function mayTell(plain: string): boolean {
   );
 }
 
+/** Words that say that a list is incomplete, or that a page is not the whole list, which may only mean that others follow. */
+interface Sign {
+  readonly of: 'list' | 'page';
+  readonly words: string;
+}
+
 /** What a member says about the list being incomplete; `null`: nothing. */
-function wordsOf(name: string, plain: string, value: JsonValue): string | null {
-  if (isSign(plain, value)) return `"${name}": ${textOf(value)}`;
+function signIn(name: string, plain: string, value: JsonValue): Sign | null {
+  if (TEXTS.test(plain)) return signInTexts(textsIn(value));
+  if (isSign(plain, value))
+    return { of: PART_SIGN.test(plain) ? 'page' : 'list', words: `"${name}": ${textOf(value)}` };
+  const words = failedPartsIn(name, plain, value);
+  return words === null ? null : { of: 'list', words };
+}
+
+/** The first text that says that the list is incomplete, or else one that says so of the page. */
+function signInTexts(texts: readonly string[]): Sign | null {
+  const signs = texts.flatMap((words): Sign[] => {
+    const of = incompleteness(words);
+    return of === null ? [] : [{ of, words }];
+  });
+  return signs.find(({ of }) => of === 'list') ?? signs[0] ?? null;
+}
+
+function failedPartsIn(name: string, plain: string, value: JsonValue): string | null {
   if (FAILED_PARTS.test(plain) && isSome(value)) return `"${name}": ${textOf(value)}`;
   if (PARTS.includes(plain) && value.kind === 'object') {
     const failed = [...value.members].find(
@@ -113,7 +143,7 @@ function wordsOf(name: string, plain: string, value: JsonValue): string | null {
     );
     return failed === undefined ? null : `"${name}": { "${failed[0]}": ${textOf(failed[1])} }`;
   }
-  return TEXTS.test(plain) ? (textsIn(value).find(saysIncomplete) ?? null) : null;
+  return null;
 }
 
 /** Some services write a yes as 1 or in quotation marks. A `timeout` of 1 is a setting. */
@@ -167,19 +197,66 @@ export function withResponse(
   body: PageEvidence,
   { status, headers, shown }: Pick<ResponseFacts, 'status' | 'headers' | 'shown'>,
 ): PageEvidence {
-  let { incomplete, total } = body;
-  if (status === 206) incomplete ??= 'status 206 (Partial Content)';
+  let { incomplete, part, total } = body;
+  let counted: number | null = null;
+  let range: RecordRange | null = null;
+  let isWholeBody = false;
   for (const [name, value] of Object.entries(headers)) {
     const plain = namePlainly(name).replace(/^x?(?:pagination|wp)?(?=.)/, '');
     const text = String(value ?? '').trim();
-    if (isSign(plain, { kind: 'string', text })) incomplete ??= `${name}: ${text}`;
-    if (plain === 'warning' && saysIncomplete(text)) incomplete ??= `${name}: ${text}`;
-    if (TOTAL.test(plain)) total ??= count(text);
-    if (plain === 'contentrange') total ??= count(text.slice(text.lastIndexOf('/') + 1));
-    if (/^x-paginat(?:ion|or)$/.test(name)) total ??= totalIn(text);
+    const sign = signInHeader(plain, text);
+    if (sign === 'list') incomplete ??= `${name}: ${text}`;
+    if (sign === 'page') part ??= { words: `${name}: ${text}`, range: null };
+    if (TOTAL.test(plain)) counted ??= count(text);
+    if (plain === 'contentrange') range ??= rangeIn(text);
+    if (plain === 'contentrange') isWholeBody ||= isAllBytes(text);
+    if (/^x-paginat(?:ion|or)$/.test(name)) counted ??= totalIn(text);
   }
-  if (incomplete !== null) incomplete = shown(incomplete.slice(0, MAX_TEXT)).slice(0, MAX_WORDS);
-  return incomplete === body.incomplete && total === body.total ? body : { ...body, incomplete, total };
+  if (status === 206 && !isWholeBody)
+    part = partOf206(part, range ?? (counted === null ? null : { from: null, to: null, total: counted }));
+  total ??= counted ?? range?.total ?? null;
+  const short = (words: string): string => shown(words.slice(0, MAX_TEXT)).slice(0, MAX_WORDS);
+  return {
+    ...body,
+    incomplete: incomplete === null ? null : short(incomplete),
+    part: part === null ? null : { ...part, words: short(part.words) },
+    total,
+  };
+}
+
+/** What a header says about the list or the page being incomplete; `null`: nothing. */
+function signInHeader(plain: string, text: string): Sign['of'] | null {
+  if (plain === 'warning') return incompleteness(text);
+  if (!isSign(plain, { kind: 'string', text })) return null;
+  return PART_SIGN.test(plain) ? 'page' : 'list';
+}
+
+/** The sign of a page with status 206. @param said what else says so: words like "Partial Content" only repeat the status */
+function partOf206(said: PartSign | null, range: RecordRange | null): PartSign {
+  const isOther = said !== null && !/partial/i.test(said.words);
+  return isOther ? said : { words: 'status 206 (Partial Content)', range };
+}
+
+/** Longest `Content-Range` that is read, in characters. */
+const MAX_RANGE = 128;
+
+/**
+ * The records of a page, by a `Content-Range` such as `items 0-9/120` or `0-9/*` (RFC 9110 section 14.4). `null`: it counts bytes or
+ * pages, or has another form.
+ */
+function rangeIn(header: string): RecordRange | null {
+  const [, unit = '', from = '', to = '', total = ''] =
+    /^([^\d*]{0,32})(?:(\d{1,12})\s?-\s?(\d{1,12})|\*)?\s?\/\s?(\d{1,12}|\*)$/.exec(
+      header.slice(0, MAX_RANGE),
+    ) ?? [];
+  if (total === '' || /^(?:bytes?|octets?|pages?)\b/i.test(unit)) return null;
+  return { from: count(from), to: count(to), total: count(total) };
+}
+
+/** Whether a `Content-Range` of bytes is that of a whole body. */
+function isAllBytes(header: string): boolean {
+  const [, last, length] = /^bytes 0-(\d{1,12})\/(\d{1,12})$/i.exec(header.slice(0, MAX_RANGE)) ?? [];
+  return last !== undefined && Number(last) + 1 === Number(length);
 }
 
 /** The total in a header that is JSON, such as `{"totalCount": 12, "pageSize": 10}`. */

@@ -145,6 +145,8 @@ const fullRead = z.object({
   shifted: count,
   /** Whether the last complete full read had exactly as many records as the service said. Absent: no. */
   hasExactTotal: z.boolean().optional(),
+  /** Whether the totals of lists of changes have been seen to count changes alone. Absent: no. */
+  countsChanges: z.boolean().optional(),
   /** Rows that the last full read that compared them found changed, and that no increment has shown. Absent: none has compared. */
   missed: count.optional(),
   /** Pages of the full read, and records per page. Absent: not known. */

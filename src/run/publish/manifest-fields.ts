@@ -1,5 +1,5 @@
 import { listName } from '../../api/index.js';
-import { hasExactTotal, isIncomplete as isIncompleteList } from '../../core/list-evidence.js';
+import { countsChanges, hasExactTotal, isIncomplete as isIncompleteList } from '../../core/list-evidence.js';
 import { toWarning } from '../../core/warnings.js';
 import type { ListIdentity, Organization, RolledBack } from '../../lake/documents/document-schemas.js';
 import { inFolder, MANIFEST } from '../../lake/documents/lake-layout.js';
@@ -20,7 +20,7 @@ import { schemaChanges } from '../../lake/rows/data-columns.js';
 import { profileFingerprint } from '../../lake/rows/profile.js';
 import { syncedAtOfRun } from '../../lake/rows/synced-at.js';
 import { canDetectDeletes, detectionOf } from '../delete-rules.js';
-import { nextFullRead } from '../full-read.js';
+import { nextFullRead, type Read } from '../full-read.js';
 import type { MergeCounts } from '../merge-result.js';
 import { nextCheckpoint, nextReadUpTo, startClocks, windowGap } from '../read/watermark.js';
 import { type RunFindings, warningsOf } from './run-warnings.js';
@@ -49,7 +49,7 @@ export function manifestFields(
   const isEmptied = found.emptied > 0 && canDetectDeletes(resource);
   const read = {
     ...{ mode: run.mode, startedAt: run.readSince, pages, pageSize },
-    ...{ shifted: isIncomplete || isEmptied, isHeld, hasExactTotal: hasExactTotal(list.evidence) },
+    ...{ shifted: isIncomplete || isEmptied, isHeld, ...totalsOf(found) },
     ...(plan.increments === undefined ? {} : { missed: counts.missed }),
   };
   const next = nextCheckpoint(clocks, run.sync, run.checkpoint, run.updatedSince);
@@ -133,6 +133,16 @@ function organizationOf(run: RunFile, stage: RunFindings['stage']): Organization
   const { keys, basis } = run.organization ?? { keys: [], basis: 'first' };
   const all = keysOf(run, stage) ?? [];
   return { keys: all.slice(-MAX_KEYS), basis: all.length > keys.length ? 'records' : basis };
+}
+
+/** What a full read shows about totals. The total of a list in parts is that of its last part. */
+function totalsOf({ list, stage }: RunFindings): Pick<Read, 'hasExactTotal' | 'countsChanges'> {
+  if (list.round !== undefined) return { hasExactTotal: null, countsChanges: null };
+  const isCatchUp = stage.kind === 'catch-up' && stage.updatedSince !== null && stage.round === undefined;
+  return {
+    hasExactTotal: hasExactTotal(list.evidence),
+    countsChanges: isCatchUp ? countsChanges(list.evidence, stage.evidence) : null,
+  };
 }
 
 /**

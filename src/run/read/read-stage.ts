@@ -58,9 +58,16 @@ export function changesUpTo({ mode, updatedSince, checkpoint, before }: RunFile)
 }
 
 /** How far the totals of a run's list are believed. */
-export function totalTrust({ sync, before }: Pick<RunFile, 'sync' | 'before'>): TotalTrust {
+export function totalTrust({
+  sync,
+  before,
+  resource,
+}: Pick<RunFile, 'sync' | 'before' | 'resource'>): TotalTrust {
   if (sync.total === 'ignore') return 'ignored';
-  return before?.fullRead?.hasExactTotal === true ? 'proven' : 'unproven';
+  const { hasExactTotal, countsChanges } = before?.fullRead ?? {};
+  if (resource.windowMs !== null) return 'window';
+  if (hasExactTotal !== true) return 'unproven';
+  return countsChanges === true ? 'proven-of-changes' : 'proven';
 }
 
 /** A stage and where it is stored. */

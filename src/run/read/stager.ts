@@ -5,6 +5,7 @@ import {
   NOTHING_READ,
   nextPart,
   type ReadingEvidence,
+  supports,
   withPage,
 } from '../../core/list-evidence.js';
 import { RowBuffer } from '../../lake/chunk/row-buffer.js';
@@ -184,11 +185,12 @@ export class Stager {
     { cursor, updatedSince, round, latest }: FetchedPage['next'],
   ): ListDoubt[] {
     const trust = totalTrust(this.#options.run);
-    const isWhole = updatedSince === null && round === undefined;
-    const doubt = doubtOf(evidence, { of: isWhole ? 'all' : 'changes', trust });
+    const of = updatedSince === null ? 'all' : 'changes';
+    // The last part of a list is requested as changes are.
+    const doubt = doubtOf(evidence, { of: round === undefined ? of : 'changes', trust });
     const isProven = round !== undefined && typeof latest === 'number' && latest >= round.after;
     const { whole } = evidence;
-    const total = whole === undefined || trust === 'ignored' ? {} : { total: whole };
+    const total = whole !== undefined && supports({ of, trust }) ? { total: whole } : {};
     const inParts: ListDoubt[] =
       round === undefined ? [] : [{ kind: 'in-parts', parts: round.number + 1, isProven, ...total }];
     const cut: ListDoubt[] = cursor === null ? [] : [{ kind: 'cut' }];

@@ -99,9 +99,11 @@ function refusing(status: number, message: string, isMeant: (call: Call) => bool
 
 type Where = 'member' | 'header';
 
-function totalOf({ resource }: Call, service: OddTarget): number {
+/** How many records a resource has. @param since only those that changed at this time (ms) or later */
+function totalOf({ resource }: Call, service: OddTarget, since = Number.NEGATIVE_INFINITY): number {
   const table = service.dataset(DEMO_ORGANIZATION).table(resource);
-  return [...table.rowsById()].filter((row) => !table.latest(row).deleted).length;
+  const versions = [...table.rowsById()].map((row) => table.latest(row));
+  return versions.filter(({ deleted, updatedAt }) => !deleted && updatedAt >= since).length;
 }
 
 /** A page with the number of all records. */
@@ -136,6 +138,29 @@ function cut(where: Where): () => OddBehaviour {
   };
 }
 
+/** Answers with 206 where a page is not the whole list, and says in Content-Range which part it is. @param counted by its total */
+function ranged(counted: 'list' | 'everything'): () => OddBehaviour {
+  return () => {
+    const begins = new Map<string | null, number>();
+    return {
+      reply: (normal, call, service) => {
+        const page = pageOf(normal, call);
+        if (page === null) return normal;
+        const { cursor = null, updatedSince } = Object.fromEntries(call.query);
+        const from = begins.get(cursor) ?? 0;
+        const end = from + page.records.length;
+        const next = /"nextCursor":"([^"]*)"/.exec(normal.body.toString())?.[1];
+        if (next !== undefined) begins.set(next, end);
+        const isOfList = counted === 'list' && updatedSince !== undefined;
+        const total = isOfList ? totalOf(call, service, Date.parse(updatedSince)) : totalOf(call, service);
+        const range = page.records.length === 0 ? '*' : `${from}-${end - 1}`;
+        const headers = { ...normal.headers, 'content-range': `items ${range}/${total}` };
+        return { ...normal, status: page.records.length < total ? 206 : 200, headers };
+      },
+    };
+  };
+}
+
 /** Lists that say about themselves that they lack records, and lists whose form is odd. */
 export const ODD_CLAIMS: OddCatalog = {
   'incomplete-results': [
@@ -156,6 +181,23 @@ export const ODD_CLAIMS: OddCatalog = {
     cut('member'),
   ],
   'list-cut-header': ['does the same, and names the total in X-Total-Count', cut('header')],
+  'total-ignores-since': [
+    'has the number of all records in `page.total`, also in lists of changes',
+    () => ({
+      reply: (normal, call, service) => {
+        const page = pageOf(normal, call);
+        return page === null ? normal : withTotal(normal, page, totalOf(call, service), 'member');
+      },
+    }),
+  ],
+  'pages-206': [
+    'answers each page of a longer list with 206 and its Content-Range, as PostgREST does',
+    ranged('list'),
+  ],
+  'pages-206-ignore-since': [
+    'does the same, and has the number of all records in the Content-Range of changes, too',
+    ranged('everything'),
+  ],
   'list-cut-400': [
     'answers 400 behind the second page of each complete list, although `page.total` says more',
     () => {

@@ -49,6 +49,9 @@ export const CLAIM_CASES: readonly OddCase[] = [
     request: looksForDeletes,
     runs: onceIncomplete(/the list is incomplete \(status 206 \(Partial Content\)\)/),
   },
+  { odd: ['total-ignores-since'] },
+  { odd: ['pages-206'] },
+  { odd: ['pages-206-ignore-since'] },
   cut('list-cut'),
   cut('list-cut-header'),
   {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isFullReadDue, nextFullRead } from '../../../src/run/full-read.js';
+import { isFullReadDue, nextFullRead, type Read } from '../../../src/run/full-read.js';
 
 const HOUR = 60 * 60_000;
 const WEEK = 7 * 24 * HOUR;
@@ -7,7 +7,7 @@ const startedAt = '2026-11-21T02:00:00.000Z';
 const START = Date.parse(startedAt);
 
 const PAGES = { pages: 3, pageSize: 1000 };
-const PLAIN = { isHeld: false, hasExactTotal: false };
+const PLAIN = { isHeld: false, hasExactTotal: false, countsChanges: null };
 
 describe('a full read', () => {
   it('is due once per reconcileEvery, counted from the start of the last one', () => {
@@ -54,6 +54,29 @@ describe('a full read', () => {
       ...PLAIN,
     });
     expect(good).toEqual({ startedAt: new Date(START + 22 * HOUR).toISOString(), shifted: 0, ...PAGES });
+  });
+
+  it('keeps what earlier full reads have shown of totals, unless it shows another thing', () => {
+    const before = { startedAt, shifted: 0, hasExactTotal: true, countsChanges: true };
+    const shown = (run: Pick<Read, 'hasExactTotal' | 'countsChanges' | 'shifted'>) => {
+      const { hasExactTotal, countsChanges } = nextFullRead(before, {
+        ...{ mode: 'full', startedAt: START, isHeld: false, ...PAGES },
+        ...run,
+      })!;
+      return [hasExactTotal, countsChanges];
+    };
+    expect([
+      shown({ shifted: false, hasExactTotal: null, countsChanges: null }),
+      shown({ shifted: false, hasExactTotal: false, countsChanges: null }),
+      shown({ shifted: true, hasExactTotal: false, countsChanges: null }),
+      // A run that is incomplete because of such a total is the last one.
+      shown({ shifted: true, hasExactTotal: true, countsChanges: false }),
+    ]).toEqual([
+      [true, true],
+      [undefined, true],
+      [true, true],
+      [true, undefined],
+    ]);
   });
 
   it('stays due after a successful increment', () => {

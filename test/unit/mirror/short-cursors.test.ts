@@ -31,8 +31,8 @@ interface Options {
   readonly order?: boolean;
   /** Whether `updatedSince` leaves out records without a time. The list has them first, or with `timeless` last. */
   readonly timeless?: 'first' | 'left out' | 'shown';
-  /** Whether pages have the total of the list, or of the changes. */
-  readonly total?: boolean;
+  /** Whether pages have the total of the list, or of the changes. `everything`: of all records in either. */
+  readonly total?: boolean | 'everything';
   /** Records that the list shows before it answers 400. */
   readonly cap?: number;
   readonly sync?: string;
@@ -54,6 +54,7 @@ async function start(
 ) {
   const world = {
     items,
+    lives,
     now: NOW,
     onPage: (_: number): void => {},
     form: (one: Item): Item => one,
@@ -66,7 +67,7 @@ async function start(
     const since = query.get('updatedSince');
     const size = Math.min(pageMax, Number(query.get('limit')));
     const [born = `${number}`, after = ''] = query.get('cursor')?.split('/') ?? [];
-    if (number - Number(born) > lives)
+    if (number - Number(born) > world.lives)
       return {
         ...{ status: 400, headers },
         body: '{"error":"CursorExpiredError","message":"The cursor has expired."}',
@@ -80,7 +81,7 @@ async function start(
     const next = left.length > size ? `${born}/${placeOf(shown.at(-1)!)}` : null;
     const page = {
       ...JSON.parse(pageOf(shown.map(world.form), next)),
-      ...(total ? { total: all.length } : {}),
+      ...(total === false ? {} : { total: total === true ? all.length : world.items.length }),
     };
     return { status: 200, headers, body: JSON.stringify(page) };
   });
@@ -196,6 +197,21 @@ describe('A list that is read in parts, with records without a time at its end',
     expect((await mirror.run()).warnings).toEqual([
       expect.stringContaining('no deletes were concluded, and'),
     ]);
+  });
+
+  it('is not if it is a list of changes, and the total that of all records', async () => {
+    const { mirror, world } = await start(list(60), { lives: 1000, total: 'everything' });
+    expect((await mirror.run()).warnings).toEqual([]);
+    const before = mirror.checkpoint;
+    world.now += 86_400_000;
+    const changed = (n: number): Item => ({ ...item(n, world.now - (100 - n) * MINUTE), title: 'Changed' });
+    world.items = world.items.map((one, n) => (n < 50 ? changed(n) : one));
+    world.lives = 1;
+    expect((await mirror.run()).warnings).toEqual([
+      expect.stringMatching(/was read in \d parts, by "at"; no/),
+    ]);
+    expect(mirror.checkpoint).not.toEqual(before);
+    expect((await titles(mirror)).filter(([, title]) => title === 'Changed')).toHaveLength(50);
   });
 
   it('is not if a part shows all records', async () => {

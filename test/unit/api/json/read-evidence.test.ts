@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { saysIncomplete } from '../../../../src/api/json/incomplete-words.js';
+import { incompleteness } from '../../../../src/api/json/incomplete-words.js';
 import { EvidenceReader, withResponse } from '../../../../src/api/json/read-evidence.js';
 import { toByteString } from '../../../../src/core/brands.js';
-import { NO_EVIDENCE, type PageEvidence } from '../../../../src/core/list-evidence.js';
+import { NO_EVIDENCE, type PageEvidence, type RecordRange } from '../../../../src/core/list-evidence.js';
 import { JsonScanner } from '../../../../src/json/scanner.js';
+
+const saysIncomplete = (text: string): boolean => incompleteness(text) !== null;
 
 /** What the members of an envelope say. */
 const evidenceIn = (envelope: unknown): PageEvidence => readEnvelope(envelope).found;
@@ -43,7 +45,8 @@ describe('A page that says that its list is incomplete', () => {
     [{ warnings: [{ code: 'PARTIAL_RESULTS' }] }, 'PARTIAL_RESULTS'],
     [{ page: { message: 'The search timed out' } }, 'The search timed out'],
   ])('%j', (envelope, words) => {
-    expect(evidenceIn(envelope).incomplete).toBe(words);
+    const { incomplete, part } = evidenceIn(envelope);
+    expect(incomplete ?? part?.words).toBe(words);
   });
 
   it.each<[unknown]>([
@@ -55,7 +58,35 @@ describe('A page that says that its list is incomplete', () => {
     [{ warnings: [], message: 'OK' }],
     [{ other: { incomplete: true } }],
   ])('is not one with %j', (envelope) => {
-    expect(evidenceIn(envelope).incomplete).toBeNull();
+    expect(evidenceIn(envelope)).toMatchObject({ incomplete: null, part: null });
+  });
+
+  it.each<[unknown]>([
+    [{ partial: true }],
+    [{ page: { isPartial: true } }],
+    [{ meta: { incomplete: 'true' } }],
+    [{ partialContent: true }],
+    [{ message: 'Partial Content' }],
+    [{ warnings: ['Only the first 1000 results are returned. Use the cursor.'] }],
+    [{ message: 'Not all results are shown' }],
+    [{ notice: 'Results are truncated' }],
+    [{ notice: 'Result limit of 1000 reached' }],
+    [{ notice: 'Too many results' }],
+  ])('may only mean that another page follows, with %j', (envelope) => {
+    expect(evidenceIn(envelope)).toMatchObject({ incomplete: null, part: { range: null } });
+  });
+
+  it.each<[unknown]>([
+    [{ incomplete_results: true }],
+    [{ partialRecords: true }],
+    [{ timed_out: true, partial: true }],
+    [{ _shards: { failed: 1 } }],
+    [{ warnings: ['Results are truncated', '1 of 5 shards did not respond'] }],
+    [{ message: 'Results are truncated. The search timed out.' }],
+    [{ message: 'Not all records could be loaded' }],
+    [{ message: 'Not all results could be returned' }],
+  ])('means the list, with %j', (envelope) => {
+    expect(evidenceIn(envelope).incomplete).not.toBeNull();
   });
 
   it.each([
@@ -173,8 +204,31 @@ describe('A page that says that its list continues', () => {
 describe('The status and the headers of a page', () => {
   const shown = (text: string): string => text.replace('secret', '[redacted]');
 
+  const STATUS = 'status 206 (Partial Content)';
+  const of206 = (range: RecordRange): Partial<PageEvidence> => {
+    return { part: { words: STATUS, range }, total: range.total };
+  };
+
   it.each<[Record<string, string>, number, Partial<PageEvidence>]>([
-    [{}, 206, { incomplete: 'status 206 (Partial Content)' }],
+    [{}, 206, { part: { words: STATUS, range: null } }],
+    [{ 'content-range': 'items 0-9/120' }, 206, of206({ from: 0, to: 9, total: 120 })],
+    [{ 'content-range': '0-999/10000' }, 206, of206({ from: 0, to: 999, total: 10_000 })],
+    [{ 'content-range': '0-999/*' }, 206, of206({ from: 0, to: 999, total: null })],
+    [{ 'content-range': 'records=1-10/120' }, 206, of206({ from: 1, to: 10, total: 120 })],
+    [{ 'x-content-range': 'tasks 0 - 9 / 120' }, 206, of206({ from: 0, to: 9, total: 120 })],
+    [{ 'content-range': '*/120' }, 206, of206({ from: null, to: null, total: 120 })],
+    [{ 'x-total-count': '120' }, 206, of206({ from: null, to: null, total: 120 })],
+    [{ 'content-range': 'bytes 0-4999/12000' }, 206, { part: { words: STATUS, range: null } }],
+    [{ 'content-range': 'id 0123..4567' }, 206, { part: { words: STATUS, range: null } }],
+    [{ 'content-range': 'bytes 0-4999/5000' }, 206, {}],
+    [{ 'content-range': 'bytes 0-4999/12000' }, 200, {}],
+    [{ 'content-range': 'pages 1-1/4' }, 200, {}],
+    [{ 'x-partial-content': 'true' }, 200, { part: { words: 'x-partial-content: true', range: null } }],
+    [
+      { warning: '199 - "Results are truncated"' },
+      200,
+      { part: { words: 'warning: 199 - "Results are truncated"', range: null } },
+    ],
     [{ 'x-incomplete-results': 'true' }, 200, { incomplete: 'x-incomplete-results: true' }],
     [
       { warning: '199 - "Results are incomplete: secret"' },
@@ -191,5 +245,18 @@ describe('The status and the headers of a page', () => {
     [{ 'content-range': 'items 0-9/*' }, 200, {}],
   ])('%j with %d', (headers, status, expected) => {
     expect(withResponse(NO_EVIDENCE, { headers, status, shown })).toEqual({ ...NO_EVIDENCE, ...expected });
+  });
+
+  it('adds its range to words that repeat the status, and to no others', () => {
+    const headers = { 'content-range': 'items 0-9/120' };
+    const partOf = (words: string) =>
+      withResponse({ ...NO_EVIDENCE, part: { words, range: null } }, { headers, status: 206, shown }).part;
+    expect(partOf('Partial Content')).toEqual({ words: STATUS, range: { from: 0, to: 9, total: 120 } });
+    expect(partOf('Results are truncated')).toEqual({ words: 'Results are truncated', range: null });
+  });
+
+  it('does not take a total of the body for one that explains the status', () => {
+    const { part } = withResponse({ ...NO_EVIDENCE, total: 10 }, { headers: {}, status: 206, shown });
+    expect(part).toEqual({ words: STATUS, range: null });
   });
 });

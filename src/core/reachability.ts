@@ -82,6 +82,7 @@ export async function reach<T>(
 ): Promise<T> {
   const outage = new OutageTimer(what, options);
   const began = performance.now();
+  let why: OutageReason = 'no answer';
   for (;;) {
     options.signal?.throwIfAborted();
     try {
@@ -89,9 +90,11 @@ export async function reach<T>(
     } catch (error) {
       const isTimeout = error instanceof OutOfReachError;
       if (!isTimeout && !isOutage(error)) throw error;
+      // A last attempt with too little time for an answer keeps the reason of the one before.
+      if (!isTimeout) why = describe(error);
       // Without an answer, the outage begins at the call and not at the timeout.
-      if (isTimeout) outage.failed('no answer', began);
-      outage.failed(isTimeout ? 'no answer' : describe(error));
+      if (isTimeout) outage.failed(why, began);
+      outage.failed(why);
     }
     await delay(Math.max(10, Math.min(RETRY_EVERY_MS, outage.remainingMs())), undefined, {
       signal: options.signal,

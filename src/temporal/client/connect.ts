@@ -124,13 +124,19 @@ export async function openClient(
 
 const REPEATS = defaultGrpcRetryOptions();
 
-/** The client's own repetition of calls, whose errors also name a limit and the method that was denied. */
+/**
+ * The client's own repetition of calls, whose errors also name a limit and the method that was denied. A call whose deadline passes
+ * before the next attempt ends with the status of the last one, and not with that of the deadline, seconds after it.
+ */
 const repeatAndComplete: GrpcInterceptor = (options, nextCall) => {
   const complete = statusCompleter(options.method_definition.path);
+  const deadline = Number(options.deadline ?? Number.POSITIVE_INFINITY);
   const interceptor = makeGrpcRetryInterceptor({
     ...REPEATS,
     retryableDecider(attempt, status) {
-      const repeats = REPEATS.retryableDecider(attempt, status);
+      const repeats =
+        REPEATS.retryableDecider(attempt, status) &&
+        Date.now() + REPEATS.delayFunction(attempt, status) < deadline;
       complete(status);
       return repeats;
     },
@@ -191,6 +197,11 @@ export function withDeadline<T>(
 ): Promise<T> {
   return client.connection.withDeadline(Date.now() + timeoutMs, call);
 }
+
+/** Makes a call to the server, and may repeat it, such as until the server answers. */
+export type RepeatCall = <T>(call: () => Promise<T>) => Promise<T>;
+
+export const callOnce: RepeatCall = (call) => call();
 
 /** Longest wait for the description of the namespace, in milliseconds. */
 const DESCRIBED_WITHIN_MS = 4_000;

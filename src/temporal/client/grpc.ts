@@ -21,6 +21,11 @@ export function isUnreachable(error: unknown): boolean {
   );
 }
 
+/** Whether the server kept back what it may know: it cannot be reached, or it rejected the credentials. */
+export function isWithheld(error: unknown): boolean {
+  return isUnreachable(error) || isDenied(error);
+}
+
 /** Whether a call or a connection took longer than its limit. */
 export function isTooLate(error: unknown): boolean {
   const found = grpcCause(error)?.code;
@@ -43,8 +48,9 @@ interface CallStatus {
 }
 
 /**
- * Completes the status of a call with what its error would not say: the method that was denied, and that all attempts were
- * refused by a limit. The client repeats such attempts until the deadline, and its error then names only the deadline.
+ * Completes the status of a call with what its error would not say: the method that was denied, and why the attempts before
+ * the deadline failed, such as a limit that refused all of them. The client repeats such attempts until the deadline, and its
+ * error then names only the deadline.
  *
  * @param path of the method, such as `/temporal.api.workflowservice.v1.WorkflowService/DescribeTaskQueue`
  * @returns called with the status of each attempt
@@ -52,6 +58,7 @@ interface CallStatus {
 export function statusCompleter(path: string): (status: CallStatus) => void {
   const method = path.slice(path.lastIndexOf('/') + 1);
   let limit: string | null = null;
+  let unavailable: string | null = null;
   return (status) => {
     if (status.code === code.resourceExhausted) {
       limit ??= `it limits requests: ${status.details} (${method})`;
@@ -59,6 +66,10 @@ export function statusCompleter(path: string): (status: CallStatus) => void {
     } else if (status.code === code.deadlineExceeded && limit !== null) {
       status.code = code.resourceExhausted;
       status.details = limit;
+    } else if (status.code === code.unavailable) {
+      unavailable = status.details;
+    } else if (status.code === code.deadlineExceeded && unavailable !== null) {
+      status.details = unavailable;
     } else if (status.code === code.permissionDenied || status.code === code.unauthenticated) {
       status.details = `${status.details || 'no reason given'} (${method})`;
     }

@@ -19,6 +19,16 @@ describe('a server that does not answer', () => {
     await expect(reach('Temporal', silent, () => true, text, { timeoutMs: 30 })).rejects.toThrow('no answer');
   });
 
+  it('keeps its reason if a last attempt has too little time for an answer', async () => {
+    let attempts = 0;
+    const attempt = (): Promise<never> =>
+      attempts++ === 0 ? Promise.reject(new Error('the limit is used up')) : new Promise(() => {});
+    await expect(reach('Temporal', attempt, () => true, text, { timeoutMs: 60 })).rejects.toThrow(
+      'has been unreachable for 0.1 s: the limit is used up',
+    );
+    expect(attempts).toBe(2);
+  });
+
   it('is not retried after an error that waiting does not fix', async () => {
     const attempt = async (): Promise<never> => {
       throw new Error('no such namespace');

@@ -5,6 +5,8 @@ import {
   isDenied,
   isNamespaceMissing,
   isRefusedPoll,
+  isTooLate,
+  isUnreachable,
   outageReason,
   statusCompleter,
 } from '../../../src/temporal/client/grpc.js';
@@ -113,6 +115,16 @@ describe('the status of a call', () => {
       text: 'it limits requests: namespace rate limit exceeded (DescribeTaskQueue)',
       remedy: 'Wait, or raise the limit of the namespace.',
     });
+  });
+
+  it('names why the attempts before the deadline failed', () => {
+    const error = ended(
+      [14, 'no usable database connection'],
+      [14, 'store operation failed'],
+      [4, 'Deadline exceeded after 3.000s'],
+    );
+    expect(outageReason(error)).toBe('store operation failed');
+    expect([isUnreachable(error), isTooLate(error)]).toEqual([true, true]);
   });
 
   it('names the method that was denied', () => {

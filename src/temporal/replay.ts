@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import type { WorkflowHandle } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
 import {
   bundleWorkflowCode,
   type ReplayWorkerOptions,
@@ -9,7 +9,7 @@ import {
 } from '@temporalio/worker';
 import * as workflows from '../../workflows/index.js';
 import { ConfigurationError, errorMessage } from '../core/errors.js';
-import type { TemporalClient } from './client/connect.js';
+import { callOnce, type RepeatCall, type TemporalClient } from './client/connect.js';
 import { bundleFor } from './worker/bundle.js';
 
 export interface ReplayedHistory {
@@ -241,6 +241,8 @@ export interface ServerHistoriesOptions {
   readonly workflowId?: string | undefined;
   /** Maximum number of histories. Default: 100. */
   readonly limit?: number | undefined;
+  /** Repeats a call to the server that does not answer. Default: each call is made once. */
+  readonly repeat?: RepeatCall | undefined;
 }
 
 /**
@@ -255,15 +257,28 @@ export async function* serverHistories(
   { client }: TemporalClient,
   options: ServerHistoriesOptions,
 ): AsyncGenerator<RecordedHistory, void, undefined> {
+  const { repeat = callOnce } = options;
   let left = options.limit ?? 100;
   for (const status of ['=', '!=']) {
     const query = `${queryOf(options)} AND ExecutionStatus ${status} 'Running'`;
-    for await (const { workflowId, runId } of client.workflow.list({ query })) {
-      if (left-- <= 0) return;
-      const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    const listed = await repeat(() => firstListed(client, query, left));
+    for (const { workflowId, runId } of listed) {
+      const history = await repeat(() => client.workflow.getHandle(workflowId, runId).fetchHistory());
       yield { name: workflowId, history };
     }
+    left -= listed.length;
   }
+}
+
+/** The ids of the first workflows of a list. */
+async function firstListed({ workflow }: Client, query: string, most: number) {
+  const listed: { readonly workflowId: string; readonly runId: string }[] = [];
+  if (most <= 0) return listed;
+  for await (const { workflowId, runId } of workflow.list({ query })) {
+    listed.push({ workflowId, runId });
+    if (listed.length >= most) break;
+  }
+  return listed;
 }
 
 function queryOf({ taskQueue, connection, workflowId }: ServerHistoriesOptions): string {

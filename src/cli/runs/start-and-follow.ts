@@ -10,7 +10,7 @@ import type { WorkerDifference } from '../../temporal/status/workers.js';
 import { exportProgressOn, severalProgressOn } from '../progress/progress-views.js';
 import { DetachedError, EXIT, type ExitCode, worstExitCode } from '../shared/choose-exit-code.js';
 import { isSeveral, type SeveralOptions } from '../shared/command-options.js';
-import { reachTemporal, withTemporal } from '../shared/context.js';
+import { orUserError, reachTemporal, withTemporal } from '../shared/context.js';
 import {
   type ConnectionSummary,
   type Ended,
@@ -87,7 +87,9 @@ function startAll(run: RunCommand, connections: readonly ConnectionSettings[]): 
       if (options.wait === false) return { workflowId, result: null };
       return { workflowId, result: await follower.follow(workflowId, connection, timeoutMs) };
     };
-    return endsOn(connections, work, options, follower.onEnd).finally(follower.close);
+    const works: typeof work = (connection, timeoutMs) =>
+      orUserError(temporal, () => work(connection, timeoutMs));
+    return endsOn(connections, works, options, follower.onEnd).finally(follower.close);
   });
 }
 

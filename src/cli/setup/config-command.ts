@@ -65,7 +65,11 @@ async function checkSchedules(
       );
     }
   };
-  await withOptionalTemporal(options, 'It has not checked the schedule.', ask, TEMPORAL_TIMEOUT_MS);
+  await withOptionalTemporal(options, 'It has not checked the schedule.', ask, {
+    timeoutMs: TEMPORAL_TIMEOUT_MS,
+    // What Temporal does not serve is a note here.
+    check: async () => {},
+  });
 }
 
 function checkTimes({ schedule }: ConnectionSettings, path: string, [next]: readonly Date[]): void {

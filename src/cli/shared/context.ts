@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type ClientInterceptors, ScheduleNotFoundError } from '@temporalio/client';
-import { ConfigurationError, errorMessage } from '../../core/errors.js';
+import { type ClientInterceptors, ScheduleNotFoundError, WorkflowFailedError } from '@temporalio/client';
+import type { Millis } from '../../core/brands.js';
+import { ConfigurationError, errorMessage, WorktrackError } from '../../core/errors.js';
 import { OutOfReachError, type ReachOptions, reach } from '../../core/reachability.js';
 import {
   connectTemporal,
@@ -10,6 +11,7 @@ import {
   probeNamespace,
   type TemporalClient,
   temporalConfig,
+  withDeadline,
 } from '../../temporal/client/connect.js';
 import {
   grpcMessage,
@@ -85,24 +87,36 @@ async function openTemporal(options: GlobalOptions, limits?: ReachOptions): Prom
 /** Time limit for Temporal in a command that also works without it. */
 const OPTIONAL_TEMPORAL_TIMEOUT_MS = 4_000;
 
+/** How a command that also works without Temporal connects to it. */
+interface OptionalTemporal {
+  /** Default: 4,000. */
+  readonly timeoutMs?: Millis;
+  /** Shows whether the server serves the namespace. Default: it describes the namespace, which costs one request. */
+  readonly check?: (temporal: TemporalClient, timeoutMs: Millis) => Promise<void>;
+}
+
 /**
- * Runs the work of a command that also works with the lake alone. If Temporal is unreachable, it notes that and passes
- * `null`.
+ * Runs the work of a command that also works with the lake alone. If Temporal is unreachable, or answers but does not serve
+ * the namespace, it notes that and passes `null`.
  *
  * @param instead a sentence that says what the command shows without Temporal
+ * @throws ConfigurationError if Temporal rejects the credentials, or has no such namespace
  */
 export async function withOptionalTemporal<T>(
   options: GlobalOptions,
   instead: string,
   work: (temporal: TemporalClient | null) => Promise<T>,
-  timeoutMs: number = OPTIONAL_TEMPORAL_TIMEOUT_MS,
+  { timeoutMs: given = OPTIONAL_TEMPORAL_TIMEOUT_MS, check = describeOwnNamespace }: OptionalTemporal = {},
 ): Promise<T> {
-  const limits = { timeoutMs: Math.min(timeoutMs, reachTimeoutMs(process.env)) };
-  const temporal = await openTemporal(options, limits).catch((error: unknown) => {
-    if (!(error instanceof OutOfReachError)) throw error;
-    output.note(`${error.message}. ${instead}`);
-    return null;
-  });
+  const timeoutMs = Math.min(given, reachTimeoutMs(process.env));
+  const until = performance.now() + timeoutMs;
+  const temporal = await openTemporal(options, { timeoutMs })
+    .then((opened) => checked(opened, (one) => check(one, Math.max(until - performance.now(), MIN_CHECK_MS))))
+    .catch((error: unknown) => {
+      if (!(error instanceof OutOfReachError)) throw error;
+      output.note(`${error.message}. ${instead}`);
+      return null;
+    });
   try {
     return await work(temporal);
   } finally {
@@ -110,10 +124,41 @@ export async function withOptionalTemporal<T>(
   }
 }
 
-/** Repeats a start until Temporal answers. @throws OutOfReachError */
-export function reachTemporal<T>({ address }: TemporalClient, start: () => Promise<T>): Promise<T> {
-  const options = { timeoutMs: reachTimeoutMs(process.env), onOutage: output.note };
-  return reach(`Temporal at ${address}`, start, isUnreachable, outageReason, options);
+/** The check has this long even if connecting took almost all of the time. */
+const MIN_CHECK_MS = 1_000;
+
+/** To connect asks only for the server's version, which needs no namespace, no right on it and no database. */
+function describeOwnNamespace({ client, namespace }: TemporalClient, timeoutMs: Millis): Promise<void> {
+  return probeNamespace(client.connection, namespace, timeoutMs);
+}
+
+/** Closes a connection that cannot be used. @throws ConfigurationError; OutOfReachError for any other cause */
+async function checked(
+  temporal: TemporalClient,
+  check: (temporal: TemporalClient) => Promise<void>,
+): Promise<TemporalClient> {
+  try {
+    await check(temporal);
+    return temporal;
+  } catch (error) {
+    await temporal.close();
+    const known = toUserError(error, temporal);
+    throw known instanceof WorktrackError ? known : outOfReach(error, temporal);
+  }
+}
+
+/** An attempt ends before the time limit, so that its error has the server's reason. */
+const ATTEMPT_SHARE = 0.75;
+
+/** Repeats calls until Temporal answers. @param timeoutMs default: `WORKTRACK_REACH_TIMEOUT`. @throws OutOfReachError */
+export function reachTemporal<T>(
+  temporal: TemporalClient,
+  calls: () => Promise<T>,
+  timeoutMs: Millis = reachTimeoutMs(process.env),
+): Promise<T> {
+  const attempt = () => withDeadline(temporal, calls, ATTEMPT_SHARE * timeoutMs);
+  const options = { timeoutMs, onOutage: output.note };
+  return reach(`Temporal at ${temporal.address}`, attempt, isUnreachable, outageReason, options);
 }
 
 /** Runs a command's work with a client. Converts errors that the user can fix to ConfigurationError. */
@@ -123,9 +168,7 @@ export async function withTemporal<T>(
 ): Promise<T> {
   const temporal = await openTemporal(options);
   try {
-    return await work(temporal);
-  } catch (error) {
-    throw toUserError(error, temporal);
+    return await orUserError(temporal, () => work(temporal));
   } finally {
     await temporal.close();
   }
@@ -168,7 +211,23 @@ export async function withKeptTemporal<T>(
   }
 }
 
-/** Converts an error of Temporal that the user can fix; returns any other error unchanged. */
+/** Runs work with Temporal, such as that on one of several connections. @throws what `toUserError` returns */
+export async function orUserError<T>(target: Target, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw toUserError(error, target);
+  }
+}
+
+/** An outage as the user reads it, with the server's reason and what to do. */
+function outOfReach(error: unknown, { address }: Pick<Target, 'address'>): OutOfReachError {
+  const why = outageReason(error);
+  const { text, remedy } = typeof why === 'string' ? { text: why, remedy: undefined } : why;
+  return new OutOfReachError(`Temporal at ${address} is unreachable: ${text}`, remedy);
+}
+
+/** Converts an error of Temporal that the user can fix, or that means an outage; returns any other error unchanged. */
 export function toUserError(error: unknown, target: Target): unknown {
   if (error instanceof ConfigurationError) return error;
   if (error instanceof ScheduleNotFoundError) {
@@ -203,7 +262,9 @@ export function toUserError(error: unknown, target: Target): unknown {
       cause: error,
     });
   }
-  return error;
+  // The failure of a workflow came from a server that answered, whatever its words are.
+  const isAnswer = error instanceof WorktrackError || error instanceof WorkflowFailedError;
+  return !isAnswer && isUnreachable(error) ? outOfReach(error, target) : error;
 }
 
 const KEYS = ['payloadCodecs', 'payloadConverterPath', 'failureConverterPath', 'externalStorage'];

@@ -19,7 +19,7 @@ import {
 import { waitingTexts, waitingWork } from '../../temporal/versions/stuck-work.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import type { SeveralOptions } from '../shared/command-options.js';
-import { toUserError, withTemporal } from '../shared/context.js';
+import { orUserError, reachTemporal, withTemporal } from '../shared/context.js';
 import { chooseConnections, onConnections, printEnded, readSettings } from '../shared/each-connection.js';
 import { age, output, printJson, table } from '../shared/output.js';
 import { checkWorkers, differenceText } from '../shared/worker-config.js';
@@ -38,12 +38,13 @@ export async function runSchedule(action: ScheduleAction, options: ScheduleOptio
     const differences = DEPENDS_ON_WORKERS.includes(action)
       ? (await checkWorkers(temporal, chosen, options)).differences
       : [];
-    const act = async (connection: ConnectionSettings): Promise<ScheduleResult> => {
+    const act = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ScheduleResult> => {
       const selects = chosen.length > 1 ? ` --connection ${shellWord(connection.name)}` : '';
-      const ending = actions[action](temporal, connection, { ...options, selects });
-      const { warnings = [], ...result } = await ending.catch((error: unknown) => {
-        throw toUserError(error, temporal);
-      });
+      // May be repeated: a second trigger starts no run while that of the first is in progress.
+      const acts = () => actions[action](temporal, connection, { ...options, selects });
+      const { warnings = [], ...result } = await orUserError(temporal, () =>
+        reachTemporal(temporal, acts, timeoutMs),
+      );
       const found = differences
         .filter((one) => one.connection === connection.name)
         .map((one) => `warning: ${differenceText(one, { source: settings.source, now: Date.now() })}`);

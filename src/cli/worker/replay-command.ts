@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
-import type { TemporalClient } from '../../temporal/client/connect.js';
+import type { RepeatCall, TemporalClient } from '../../temporal/client/connect.js';
 import {
   parseHistory,
   type RecordedHistory,
@@ -10,7 +10,7 @@ import {
 } from '../../temporal/replay.js';
 import { EXIT, type ExitCode, UsageError } from '../shared/choose-exit-code.js';
 import { type GlobalOptions, isSeveral, positive, type SeveralOptions } from '../shared/command-options.js';
-import { readDataConverter, withTemporal } from '../shared/context.js';
+import { orUserError, reachTemporal, readDataConverter, withTemporal } from '../shared/context.js';
 import { chooseConnections, eachConnection, printEnded, readSettings } from '../shared/each-connection.js';
 import { count, counted, output, printJson } from '../shared/output.js';
 import { silenceRuntime } from './runtime.js';
@@ -32,8 +32,10 @@ export async function runReplay(files: readonly string[], options: ReplayCommand
   }
   if (files.length > 0) throw new UsageError('history files and --from-server exclude each other');
   const { connection, workflowId, taskQueue = DEFAULT_TASK_QUEUE } = options;
-  const ofConnection = (temporal: TemporalClient, name: string | undefined) =>
-    serverHistories(temporal, { taskQueue, connection: name, workflowId, limit });
+  const ofConnection = (temporal: TemporalClient, name: string | undefined, timeoutMs?: number) => {
+    const repeat: RepeatCall = (call) => reachTemporal(temporal, call, timeoutMs);
+    return serverHistories(temporal, { taskQueue, connection: name, workflowId, limit, repeat });
+  };
   if (!isSeveral(options))
     return withTemporal(options, (temporal) => replay(ofConnection(temporal, connection), options));
   if (workflowId !== undefined)
@@ -41,7 +43,9 @@ export async function runReplay(files: readonly string[], options: ReplayCommand
   const chosen = chooseConnections(readSettings(options), options);
   return withTemporal(options, async (temporal) => {
     const replayed = await replayerOf(options);
-    const ended = await eachConnection(chosen, ({ name }) => replayed(ofConnection(temporal, name)));
+    const ended = await eachConnection(chosen, ({ name }, timeoutMs) =>
+      orUserError(temporal, () => replayed(ofConnection(temporal, name, timeoutMs))),
+    );
     if (ended.every(({ result }) => result?.length === 0)) throw nothingFound();
     const summary = (done: readonly ReplayedHistory[]) => {
       const { code, problem, outcome, diverged } = judgeHistories(done);

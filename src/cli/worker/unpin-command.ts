@@ -2,7 +2,7 @@ import { DEFAULT_TASK_QUEUE } from '../../core/contract/index.js';
 import { type Unpinned, unpin } from '../../temporal/versions/unpin.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import type { GlobalOptions } from '../shared/command-options.js';
-import { readDataConverter, withTemporal } from '../shared/context.js';
+import { reachTemporal, readDataConverter, withTemporal } from '../shared/context.js';
 import { output, printJson } from '../shared/output.js';
 import { silenceRuntime } from './runtime.js';
 
@@ -11,7 +11,10 @@ export function runUnpin(options: GlobalOptions): Promise<ExitCode> {
   return withTemporal(options, async (temporal) => {
     const dataConverter = await readDataConverter(options);
     silenceRuntime();
-    const workflows = await unpin(temporal, options.taskQueue ?? DEFAULT_TASK_QUEUE, dataConverter);
+    const { taskQueue = DEFAULT_TASK_QUEUE } = options;
+    const workflows = await unpin(temporal, taskQueue, dataConverter, (call) =>
+      reachTemporal(temporal, call),
+    );
     const diverged = workflows.filter(({ outcome }) => outcome === 'diverged');
     if (options.json === true) printJson({ outcome: diverged.length > 0 ? 'diverged' : 'moved', workflows });
     else for (const line of unpinnedLines(workflows)) output.out(line);

@@ -3,7 +3,7 @@ import { str } from '@temporalio/common';
 import { type DeploymentVersion, isSameVersion } from '../../core/deployment-version.js';
 import { groupBy } from '../../core/group-by.js';
 import { inParallel } from '../../core/in-parallel.js';
-import { type TemporalClient, withDeadline } from '../client/connect.js';
+import { callOnce, type RepeatCall, type TemporalClient, withDeadline } from '../client/connect.js';
 import { pinnedVersion, type Silence, silenceText } from '../status/silence.js';
 import { type Poller, readPollers } from '../status/workers.js';
 
@@ -55,14 +55,19 @@ export async function stuckWork(
   return all;
 }
 
-/** The same, page by page, so that memory does not grow with their number. */
+/**
+ * The same, page by page, so that memory does not grow with their number.
+ *
+ * @param repeat repeats a call to the server that does not answer. Default: each call is made once
+ */
 export async function* stuckPages(
   temporal: TemporalClient,
   taskQueue: string,
   timeoutMs?: number,
+  repeat?: RepeatCall,
 ): AsyncGenerator<StuckPage> {
-  for await (const { suspects, workers } of suspectPages(temporal, taskQueue, timeoutMs))
-    yield { stuck: await confirmed(temporal, suspects, workers, timeoutMs), workers };
+  for await (const { suspects, workers } of suspectPages(temporal, taskQueue, timeoutMs, repeat))
+    yield { stuck: await confirmed(temporal, suspects, workers, timeoutMs, repeat), workers };
 }
 
 /**
@@ -138,9 +143,10 @@ async function* suspectPages(
   temporal: TemporalClient,
   taskQueue: string,
   timeoutMs?: number,
+  repeat: RepeatCall = callOnce,
 ): AsyncGenerator<SuspectPage> {
-  for await (const page of pinnedPages(temporal, taskQueue, timeoutMs)) {
-    const workers = await readPollers(temporal, taskQueue, timeoutMs);
+  for await (const page of pinnedPages(temporal, taskQueue, timeoutMs, repeat)) {
+    const workers = await repeat(() => readPollers(temporal, taskQueue, timeoutMs));
     const served = new Set(workers.flatMap(({ version }) => (version === null ? [] : listedNames(version))));
     yield { suspects: page.filter(({ version }) => version === null || !served.has(version)), workers };
   }
@@ -152,10 +158,12 @@ async function confirmed(
   suspects: readonly Suspect[],
   workers: readonly Poller[],
   timeoutMs?: number,
+  repeat: RepeatCall = callOnce,
 ): Promise<readonly StuckWork[]> {
   const found = await inParallel(suspects, CONCURRENCY, async ({ workflowId }): Promise<StuckWork[]> => {
     const handle = temporal.client.workflow.getHandle(workflowId);
-    const described = await withDeadline(temporal, () => handle.describe(), timeoutMs).catch(unlessGone);
+    const describe = () => withDeadline(temporal, () => handle.describe(), timeoutMs);
+    const described = await repeat(describe).catch(unlessGone);
     const version = described === null ? null : pinnedVersion(described);
     if (described?.status.name !== 'RUNNING' || version === null) return [];
     if (workers.some((one) => isSameVersion(one.version, version))) return [];
@@ -179,18 +187,16 @@ interface PinnedWork extends Suspect {
 async function* pinnedPages(
   temporal: TemporalClient,
   taskQueue: string,
-  timeoutMs?: number,
+  timeoutMs: number | undefined,
+  repeat: RepeatCall,
 ): AsyncGenerator<readonly PinnedWork[]> {
   const { client, namespace } = temporal;
   const request = { namespace, query: pinnedTo(taskQueue), pageSize: PAGE };
   let nextPageToken: Uint8Array = new Uint8Array();
   do {
     const page = { ...request, nextPageToken };
-    const answer = await withDeadline(
-      temporal,
-      () => client.workflowService.listWorkflowExecutions(page),
-      timeoutMs,
-    );
+    const list = () => client.workflowService.listWorkflowExecutions(page);
+    const answer = await repeat(() => withDeadline(temporal, list, timeoutMs));
     const pinned = (answer.executions ?? []).flatMap(({ execution, searchAttributes }): PinnedWork[] => {
       const version = listedVersion(searchAttributes?.indexedFields?.[VERSION_ATTRIBUTE]?.data);
       return execution?.workflowId ? [{ workflowId: execution.workflowId, version }] : [];

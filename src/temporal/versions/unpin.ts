@@ -2,7 +2,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import type { DeploymentVersion } from '../../core/deployment-version.js';
 import { ConfigurationError } from '../../core/errors.js';
 import { inParallel } from '../../core/in-parallel.js';
-import type { DataConverter, TemporalClient } from '../client/connect.js';
+import { callOnce, type DataConverter, type RepeatCall, type TemporalClient } from '../client/connect.js';
 import { isMissing } from '../client/grpc.js';
 import { type RecordedHistory, replayHistories } from '../replay.js';
 import { type Poller, routedVersion } from '../status/workers.js';
@@ -27,6 +27,7 @@ export interface Unpinned {
  * their number, but for the result.
  *
  * @param taskQueue of the workers
+ * @param repeat repeats a call to the server that does not answer. Default: each call is made once
  * @throws ConfigurationError if no worker of the current version polls; an SDK error if Temporal does not answer
  * @example
  * for (const { workflowId, outcome } of await unpin(temporal, 'worktrack')) console.log(workflowId, outcome);
@@ -35,17 +36,18 @@ export async function unpin(
   temporal: TemporalClient,
   taskQueue: string,
   dataConverter?: DataConverter,
+  repeat: RepeatCall = callOnce,
 ): Promise<readonly Unpinned[]> {
   const ended: Unpinned[] = [];
   /** What is replayed now, by the name of its history. */
   const replayed = new Map<string, StuckWork & Pick<Unpinned, 'to'>>();
   async function* histories(): AsyncGenerator<RecordedHistory> {
-    for await (const { stuck, workers } of stuckPages(temporal, taskQueue)) {
+    for await (const { stuck, workers } of stuckPages(temporal, taskQueue, undefined, repeat)) {
       if (stuck.length === 0) continue;
-      const to = await currentOf(temporal, taskQueue, workers);
+      const to = await repeat(() => currentOf(temporal, taskQueue, workers));
       for (let at = 0; at < stuck.length; at += AT_ONCE) {
         const next = stuck.slice(at, at + AT_ONCE);
-        const recorded = await inParallel(next, AT_ONCE, (work) => readHistory(temporal, work));
+        const recorded = await inParallel(next, AT_ONCE, (work) => repeat(() => readHistory(temporal, work)));
         replayed.clear();
         for (const work of next) replayed.set(work.workflowId, { ...work, to });
         yield* recorded.flat();
@@ -56,14 +58,14 @@ export async function unpin(
     const { workflowId, runId, silence, to } = replayed.get(name)!;
     const about = { workflowId, from: silence.version, to };
     if (error !== null) ended.push({ ...about, outcome: 'diverged', error });
-    else if (await moveTo(temporal, { workflowId, runId }, to))
+    else if (await repeat(() => moveTo(temporal, { workflowId, runId }, to)))
       ended.push({ ...about, outcome: 'moved', error: null });
   }
   return ended;
 }
 
 /** The version to move to. @throws ConfigurationError if none of its workers polls */
-function currentOf(
+async function currentOf(
   temporal: TemporalClient,
   taskQueue: string,
   workers: readonly Poller[],

@@ -1,9 +1,44 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
-import { parseHistory, replayHistories } from '../../../src/temporal/replay.js';
+import type { RepeatCall, TemporalClient } from '../../../src/temporal/client/connect.js';
+import { parseHistory, replayHistories, serverHistories } from '../../../src/temporal/replay.js';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
+
+it('lists and fetches histories again while the server does not answer, running ones first, up to the limit', async () => {
+  let refusals = 0;
+  const mayRefuse = () => {
+    // Every second call fails.
+    if (refusals++ % 2 === 0) throw new Error('unavailable');
+  };
+  const fetched: string[] = [];
+  const workflow = {
+    async *list({ query }: { readonly query: string }) {
+      const kind = query.includes('!=') ? 'ended' : 'running';
+      yield { workflowId: `${kind}-1`, runId: '1' };
+      mayRefuse();
+      yield { workflowId: `${kind}-2`, runId: '2' };
+    },
+    getHandle: (id: string) => ({
+      async fetchHistory() {
+        mayRefuse();
+        fetched.push(id);
+        return { events: [] };
+      },
+    }),
+  };
+  const temporal = { client: { workflow } } as unknown as TemporalClient;
+  const repeat: RepeatCall = (call) => call().catch(() => call());
+  const names: string[] = [];
+  for await (const { name } of serverHistories(temporal, { taskQueue: 'q', limit: 3, repeat }))
+    names.push(name);
+  expect(names).toEqual(['running-1', 'running-2', 'ended-1']);
+  expect(fetched).toEqual(names);
+  refusals = 0;
+  const once = serverHistories(temporal, { taskQueue: 'q' });
+  await expect(once.next()).rejects.toThrow('unavailable');
+});
 
 function recorded(name: string) {
   const text = readFileSync(join(ROOT, 'test/replay/histories', `${name}.json`), 'utf8');

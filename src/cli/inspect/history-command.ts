@@ -28,6 +28,7 @@ import {
   printJson,
   terminalWidth,
 } from '../shared/output.js';
+import { unknownRuns } from './unknown-runs.js';
 
 interface ResourceHistory {
   readonly name: string;
@@ -40,13 +41,15 @@ export async function runHistory(options: SeveralOptions & { readonly limit: str
   const chosen = chooseConnections(readSettings(options), options);
   const limit = positive('--limit', options.limit);
   return withOptionalTemporal(options, 'Showing published runs only.', async (temporal) => {
+    const unknown = unknownRuns(temporal);
     const read = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ResourceHistory[]> => {
       const resources = selectResources(connection, options.resource).map(({ name }) => name);
-      const readLog = (store: ObjectStore) => readRunLog(temporal, connection, store, { resources, limit });
+      const wanted = { resources, limit, onUnknown: unknown.add };
+      const readLog = (store: ObjectStore) => readRunLog(temporal, connection, store, wanted);
       const logs = await withAnsweringLake(connection, resources[0] ?? 'none', readLog, timeoutMs);
       return resources.map((name, at) => ({ name, runs: logs[at] ?? [] }));
     };
-    return onConnections(chosen, read, options, {
+    const code = await onConnections(chosen, read, options, {
       one(histories, { name }) {
         if (options.json === true) printJson({ connection: name, ...historyJson(histories) });
         else for (const line of historyLines(histories, Date.now())) output.out(line);
@@ -55,6 +58,8 @@ export async function runHistory(options: SeveralOptions & { readonly limit: str
       several: (ended) =>
         printEnded(ended, options, (histories) => historySummary(histories, Date.now()), historyJson),
     });
+    unknown.note();
+    return code;
   });
 }
 

@@ -25,12 +25,14 @@ const LIST_MS = 4_000;
  * @param temporal `null`: Temporal is unreachable
  * @param source the command's configuration file
  * @param maxAgeMs the largest age of data that is not stale
+ * @param onUnknown called with each SDK error that leaves a run unknown
  * @returns reads the status of a connection; `timeoutMs`: how long its lake may be unreachable
  */
 export async function openStatus(
   temporal: TemporalClient | null,
   source: string,
   maxAgeMs: number,
+  onUnknown: (error: unknown) => void,
   taskQueue: string = DEFAULT_TASK_QUEUE,
 ) {
   const workers = temporal === null ? null : await readWorkers(temporal, taskQueue).catch(() => null);
@@ -45,18 +47,23 @@ export async function openStatus(
   };
   // A server without worker versions has no such list.
   const waitingOf = temporal === null ? null : await waitingWork(temporal, taskQueue).catch(() => null);
+  const unknown = (error: unknown): null => {
+    onUnknown(error);
+    return null;
+  };
   return async (
     connection: ConnectionSettings,
     wanted?: readonly string[],
     timeoutMs?: number,
   ): Promise<ConnectionStatus> => {
     const { name } = connection;
-    const schedule = temporal === null ? null : await nextScheduled(temporal, name);
+    const schedule = temporal === null ? null : await nextScheduled(temporal, name).catch(unknown);
     const options = {
       hasWorker,
       maxAgeMs,
       lastScheduled: schedule?.last ?? null,
       due: schedule?.due ?? null,
+      onUnknown,
     };
     const shown = { ...connection, resources: selectResources(connection, wanted) };
     const read = async ({ store, retry }: OpenLake) => ({

@@ -25,6 +25,7 @@ import { chooseConnections, eachConnection, readSettings } from '../shared/each-
 import { withAnsweringLake } from '../shared/open-lake.js';
 import { output, writeAll } from '../shared/output.js';
 import { openStatus } from './read-status.js';
+import { unknownRuns } from './unknown-runs.js';
 
 interface ReportOptions extends SeveralOptions {
   readonly run?: string;
@@ -96,10 +97,11 @@ async function readReports(
   times: Times,
 ): Promise<{ code: ExitCode; connections: readonly ConnectionReport[] }> {
   return withOptionalTemporal(options, 'Showing published runs only.', async (temporal) => {
-    const readStatus = await openStatus(temporal, source, times.maxAgeMs, options.taskQueue);
+    const unknown = unknownRuns(temporal);
+    const readStatus = await openStatus(temporal, source, times.maxAgeMs, unknown.add, options.taskQueue);
     const runsOf = new Map<ConnectionSettings, KnownFromTemporal>();
     const read = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionReport> => {
-      const wanted = { resources: namesOf(connection), limit: REPORTED_RUNS };
+      const wanted = { resources: namesOf(connection), limit: REPORTED_RUNS, onUnknown: unknown.add };
       const runs: KnownFromTemporal =
         temporal === null
           ? { coverage: 'no-temporal', runs: [] }
@@ -109,10 +111,15 @@ async function readReports(
       const verdicts = new Map(resources.map((judged) => [judged.name, judged]));
       return (await readReport(connection, { ...times, runId: null }, { ...runs, verdicts }, timeoutMs))!;
     };
-    if (chosen.length === 1) return { code: EXIT.done, connections: [await read(chosen[0]!)] };
+    if (chosen.length === 1) {
+      const connections = [await read(chosen[0]!)];
+      unknown.note();
+      return { code: EXIT.done, connections };
+    }
     const ended = await eachConnection(chosen, read, ({ connection, failure }) => {
       if (failure !== null) output.paragraph(`${connection.name}: ${failure.message}`);
     });
+    unknown.note();
     return {
       code: worstExitCode(ended.map(({ failure }) => failure?.code ?? EXIT.done)),
       connections: ended.map(

@@ -1,6 +1,5 @@
 import { selectResources } from '../../config/index.js';
 import type { EpochMs } from '../../core/brands.js';
-import { inParallel } from '../../core/in-parallel.js';
 import { STATE_NAMES, worstOf } from '../../core/resource-state.js';
 import type { ConnectionSettings } from '../../core/settings.js';
 import type { ResourceStatus } from '../../temporal/status/status.js';
@@ -29,6 +28,7 @@ import {
 } from '../shared/output.js';
 import { openStatus } from './read-status.js';
 import { type ConnectionStatus, isAllFresh, statusJson, statusLines } from './status-lines.js';
+import { unknownRuns } from './unknown-runs.js';
 
 interface StatusOptions extends SeveralOptions {
   readonly check?: boolean;
@@ -46,21 +46,23 @@ export async function runStatus(options: StatusOptions): Promise<ExitCode> {
   for (const connection of chosen) selectResources(connection, options.resource);
   const maxAgeMs = durationOption('--max-age', options.maxAge, '26h or 8d');
   return withOptionalTemporal(options, 'Showing latest.json.', async (temporal) => {
-    const readStatus = await openStatus(temporal, settings.source, maxAgeMs, options.taskQueue);
+    const unknown = unknownRuns(temporal);
+    const { source } = settings;
+    const readStatus = await openStatus(temporal, source, maxAgeMs, unknown.add, options.taskQueue);
     const read = (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionStatus> =>
       readStatus(connection, options.resource, timeoutMs);
-    const isFew = chosen.length <= MAX_TABLES;
-    const ended = isFew
-      ? await inParallel(chosen, MAX_TABLES, async (connection) => {
-          return { connection, result: await read(connection), failure: null };
-        })
-      : await eachConnection(chosen, read);
+    const [only, ...others] = chosen;
+    const ended: Ended<ConnectionStatus>[] =
+      only !== undefined && others.length === 0
+        ? [{ connection: only, result: await read(only), failure: null }]
+        : await eachConnection(chosen, read);
+    unknown.note();
     const connections = ended.flatMap(({ result }) => (result === null ? [] : [result]));
-    const code = print(ended, connections, isFew, options);
+    const code = print(ended, connections, options);
     if (options.check !== true || code !== EXIT.done) return code;
     if (!isAllFresh(connections)) return EXIT.failed;
     // A run that failed since then is not in the lake.
-    return temporal === null ? EXIT.outOfReach : EXIT.done;
+    return unknown.isIncomplete ? EXIT.outOfReach : EXIT.done;
   });
 }
 
@@ -68,20 +70,19 @@ export async function runStatus(options: StatusOptions): Promise<ExitCode> {
 function print(
   ended: readonly Ended<ConnectionStatus>[],
   read: readonly ConnectionStatus[],
-  isFew: boolean,
   options: StatusOptions,
 ): ExitCode {
   const { json, details, failing } = options;
   const now = Date.now();
+  const isTables = ended.length <= MAX_TABLES || (details === true && failing !== true);
   const summaries = summariesOf(ended, (status) => statusSummary(status, now));
   if (json === true) printJson(withFailures(statusJson(read), ended));
-  if (json === true || details === true)
+  if (json === true || details === true || isTables)
     for (const { connection, failure } of ended)
       if (failure !== null) output.paragraph(`${connection.name}: ${failure.message}`);
   if (json !== true) {
     const size = { width: terminalWidth(), height: terminalHeight() };
     const shown = failing === true ? read.filter((one) => statusSummary(one, now).problem) : read;
-    const isTables = isFew || (details === true && failing !== true);
     const many =
       failing === true ? connectionLines(summaries, options, size.width) : screenLines(summaries, size);
     const lines = isTables ? statusLines(shown, now) : many;

@@ -221,11 +221,8 @@ export type NextScheduled = (
   readonly due?: readonly Date[];
 };
 
-/** When a connection's Schedule starts its next run; `null` if Temporal does not answer in time. */
-export async function nextScheduled(
-  temporal: TemporalClient,
-  connection: string,
-): Promise<NextScheduled | null> {
+/** When a connection's Schedule starts its next run. @throws an SDK error if Temporal does not answer in time */
+export async function nextScheduled(temporal: TemporalClient, connection: string): Promise<NextScheduled> {
   try {
     const { state, info } = await withDeadline(temporal, () => handleOf(temporal, connection).describe());
     const newest = info.recentActions.at(-1)?.scheduledAt;
@@ -235,7 +232,8 @@ export async function nextScheduled(
     const [at] = info.nextActionTimes;
     return at === undefined ? { state: 'none', ...last } : { state: 'due', at, ...last };
   } catch (error) {
-    return error instanceof ScheduleNotFoundError ? { state: 'none' } : null;
+    if (!(error instanceof ScheduleNotFoundError)) throw error;
+    return { state: 'none' };
   }
 }
 

@@ -43,6 +43,8 @@ export interface RunLogOptions {
   readonly limit: number;
   /** Time limit of one call to Temporal. Default: 4,000. */
   readonly timeoutMs?: Millis | undefined;
+  /** Called with each error that leaves failed or running runs unknown. */
+  readonly onUnknown?: ((error: unknown) => void) | undefined;
 }
 
 /**
@@ -148,8 +150,10 @@ export async function readTemporalRuns(
   options: RunLogOptions,
 ): Promise<TemporalRuns> {
   const [failed, ...mirrors] = await Promise.all([
-    orNull(() => failedRuns(temporal, connection, options)),
-    ...options.resources.map((resource) => orNull(() => mirrorRuns(temporal, connection, resource, options))),
+    orNull(() => failedRuns(temporal, connection, options), options),
+    ...options.resources.map((resource) =>
+      orNull(() => mirrorRuns(temporal, connection, resource, options), options),
+    ),
   ]);
   const coverage = failed === null ? 'no-temporal' : mirrors.includes(null) ? 'no-worker' : 'complete';
   return { runs: [...(failed ?? []), ...mirrors.flatMap((runs) => runs ?? [])], coverage };
@@ -168,10 +172,10 @@ export type UnsuccessfulRun = LoggedRun & { readonly outcome: RunOutcome };
 export async function readUnsuccessfulRuns(
   temporal: TemporalClient,
   connection: string,
-  { timeoutMs }: Pick<RunLogOptions, 'timeoutMs'>,
+  { timeoutMs, onUnknown }: Pick<RunLogOptions, 'timeoutMs' | 'onUnknown'>,
 ): Promise<readonly UnsuccessfulRun[]> {
-  const options = { resources: [], limit: LAST_EXPORTS, timeoutMs };
-  const runs = (await orNull(() => failedRuns(temporal, connection, options))) ?? [];
+  const options = { resources: [], limit: LAST_EXPORTS, timeoutMs, onUnknown };
+  const runs = (await orNull(() => failedRuns(temporal, connection, options), options)) ?? [];
   return runs.sort((a, b) => b.startedAt - a.startedAt);
 }
 
@@ -240,10 +244,14 @@ function fromReport(
   return { resource, outcome, runId, startedAt, endedAt, warnings, error, ...nothing };
 }
 
-async function orNull<T>(call: () => Promise<T[]>): Promise<T[] | null> {
+async function orNull<T>(
+  call: () => Promise<T[]>,
+  { onUnknown }: Pick<RunLogOptions, 'onUnknown'>,
+): Promise<T[] | null> {
   try {
     return await call();
-  } catch {
+  } catch (error) {
+    onUnknown?.(error);
     return null;
   }
 }

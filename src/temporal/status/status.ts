@@ -72,6 +72,8 @@ export interface StatusOptions {
   readonly due?: readonly Date[] | null;
   /** The largest age of data that is not stale. Default: 26 hours. */
   readonly maxAgeMs?: Millis;
+  /** Called with each SDK error that leaves a run unknown, such as one that failed after the last published run. */
+  readonly onUnknown?: ((error: unknown) => void) | undefined;
 }
 
 /**
@@ -168,8 +170,12 @@ async function readBoth({ temporal, connection, store, name, options }: Reading)
   const { timeoutMs, hasWorker = null } = options;
   const [lake, mirror] = await Promise.all([
     readLake(store, connection, name),
-    // A mirror that cannot be read leaves the lake.
-    temporal && readMirror(temporal, connection.name, name, { timeoutMs, hasWorker }).catch(() => null),
+    temporal &&
+      readMirror(temporal, connection.name, name, { timeoutMs, hasWorker }).catch((error: unknown) => {
+        // The lake is left.
+        options.onUnknown?.(error);
+        return null;
+      }),
   ]);
   const status = mirror?.status ?? null;
   const isIdle = status !== null && status.active === null;

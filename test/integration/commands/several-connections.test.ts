@@ -103,6 +103,32 @@ describe('commands on several connections', () => {
     await run('schedule delete --all');
   });
 
+  it('show the status of a few although the lake of one cannot be read', async () => {
+    const broken = join(stack.folder, 'broken.yaml');
+    const yaml = await readFile(config, 'utf8');
+    await writeFile(broken, yaml.replace(/s3:\/\/[\w-]+\/lake-b2/, 's3://no-bucket-of-ours/lake-b2'));
+    // Without Temporal, all comes from the lakes.
+    const few = ['status', '--connection', 'a1', '--connection', 'b2', '--config', broken];
+    const place = ['--address', '127.0.0.1:9'];
+    const status = (...more: string[]) =>
+      runCommand(stack, [...few, ...place, ...more], { WORKTRACK_REACH_TIMEOUT: '2s' });
+    const { code, stdout, stderr } = await status();
+    expect(code).toBe(2);
+    expect(stdout).toMatch(/^a1\nRESOURCE .*\nprojects +3 /);
+    expect(stderr).toMatch(/^b2: .*there is no such bucket/m);
+    const json = await status('--json');
+    expect([json.code, JSON.parse(json.stdout)]).toMatchObject([
+      2,
+      {
+        fresh: false,
+        connections: [
+          { name: 'a1', fresh: true },
+          { name: 'b2', exitCode: 2 },
+        ],
+      },
+    ]);
+  });
+
   it('print the workflow id with --no-wait, stop waiting after --timeout, and cancel', async () => {
     await worker.stop();
     const { code, stdout } = await run('export --connection a1 --no-wait');

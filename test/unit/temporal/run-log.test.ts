@@ -1,7 +1,7 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { describe, expect, it } from 'vitest';
 import type { TemporalClient } from '../../../src/temporal/client/connect.js';
-import { readTemporalRuns } from '../../../src/temporal/status/run-log.js';
+import { readTemporalRuns, readUnsuccessfulRuns } from '../../../src/temporal/status/run-log.js';
 
 /** A server without exports, whose only mirror answers a query and a description as given. */
 function server(query: () => unknown, describe: () => unknown): TemporalClient {
@@ -34,5 +34,21 @@ describe('the runs that Temporal knows', () => {
     const found = await readTemporalRuns(server(query, describe), 'acme', { resources: ['tasks'], limit: 5 });
     expect(found).toMatchObject({ coverage });
     expect(found.runs).toHaveLength(runs);
+  });
+
+  it('are unknown with the error of the server if their list or their mirror cannot be read', async () => {
+    const down = Object.assign(new Error('down'), { code: 14, details: 'store operation failed' });
+    const fails = () => {
+      throw down;
+    };
+    const temporal = server(fails, fails);
+    Object.assign(temporal.client.workflow, { list: fails });
+    const unknown: unknown[] = [];
+    const onUnknown = (error: unknown) => void unknown.push(error);
+    const options = { resources: ['tasks'], limit: 5, onUnknown };
+    const { coverage } = await readTemporalRuns(temporal, 'acme', options);
+    expect([coverage, unknown]).toEqual(['no-temporal', [down, down]]);
+    expect(await readUnsuccessfulRuns(temporal, 'acme', { onUnknown })).toEqual([]);
+    expect(unknown).toEqual([down, down, down]);
   });
 });

@@ -1,10 +1,10 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { EpochMs, Millis, RunId } from '../core/brands.js';
 import { activityFacts, timeGiven } from '../core/contract/activity-table.js';
-import type { FailureType, RunRef, StepHeartbeat } from '../core/contract/index.js';
+import type { FailureType, RunInput, RunRef, StepHeartbeat } from '../core/contract/index.js';
 import { MINUTE_MS } from '../core/duration.js';
 import type { RunFailure } from '../core/mirror-requests.js';
-import { parseRunDate } from '../core/run-id.js';
+import { haveSameRequest, parseRunDate } from '../core/run-id.js';
 import { readPointer } from '../lake/documents/pointer.js';
 import { type RunFile, shownId } from '../lake/documents/run-file.js';
 import { isSameWriter } from '../lake/published/ownership.js';
@@ -76,10 +76,13 @@ export async function failureInLake(
   return finalIfLate(failure, clock() - from, () => timeGiven(journal.run, from));
 }
 
+/** A run, and its mirror, if the caller knows it: the journal of a run in memory is not in the lake. */
+type RefusedRun = RunRef & Partial<Pick<RunInput, 'writer'>>;
+
 /**
  * `Displaced` instead of a failure whose cause is that another mirror published a run and removed what this run had staged.
  */
-export async function orDisplaced(deps: ActivityDeps, ref: RunRef, failure: unknown): Promise<unknown> {
+export async function orDisplaced(deps: ActivityDeps, ref: RefusedRun, failure: unknown): Promise<unknown> {
   if (!(failure instanceof ApplicationFailure) || !SYMPTOMS.includes(failure.type as FailureType))
     return failure;
   // If this look-up fails as well, the original failure is the useful one.
@@ -134,7 +137,7 @@ export function finalIfLate(failure: unknown, ageMs: number, limitMs: () => numb
 }
 
 /** Returns the run that another mirror published since this run began; `null` if there is none. */
-async function findDisplacingRun(deps: ActivityDeps, ref: RunRef): Promise<RunId | null> {
+async function findDisplacingRun(deps: ActivityDeps, ref: RefusedRun): Promise<RunId | null> {
   const { store } = deps.connection(ref.connection);
   const pointer = await readPointer(store, ref.resource);
   if (pointer === null) return null;
@@ -144,6 +147,9 @@ async function findDisplacingRun(deps: ActivityDeps, ref: RunRef): Promise<RunId
   // belongs to another mirror, even if that mirror's run began earlier.
   const before =
     run === null ? Date.parse(publishedAt) < parseRunDate(ref.runId) + 1000 : runId === run.before?.runId;
-  const isOwn = runId === ref.runId || (run !== null && isSameWriter(run.writer, writer));
+  const mirror = run?.writer ?? ref.writer;
+  const isOfMirror = mirror !== undefined && isSameWriter(mirror, writer);
+  // An attempt in memory has its own id.
+  const isOwn = runId === ref.runId || (isOfMirror && (run !== null || haveSameRequest(runId, ref.runId)));
   return before || isOwn ? null : runId;
 }

@@ -5,7 +5,7 @@ import type { RunRef } from '../../../src/core/contract/index.js';
 import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { encodePointer, type Pointer } from '../../../src/lake/documents/pointer.js';
 import type { ActivityDeps } from '../../../src/run/deps.js';
-import { failureInLake } from '../../../src/run/run-failures.js';
+import { failureInLake, orDisplaced } from '../../../src/run/run-failures.js';
 import { Staging } from '../../../src/run/staging.js';
 import { OLD_TIME, temporaryLake } from '../lake/data-plane.js';
 
@@ -44,3 +44,26 @@ it.each([
   expect(error).toBeInstanceOf(ApplicationFailure);
   expect((error as ApplicationFailure).type).toBe(type);
 });
+
+it.each([
+  ['its own attempt', RUN.runId.replace(/.{8}$/, '22222222'), head('', '').writer, 'Lake'],
+  [
+    'a run of another mirror',
+    RUN.runId.replace(/.{8}$/, '22222222'),
+    { workflow: 'other', namespace: 'other' },
+    'Displaced',
+  ],
+  ['a later run', '20261121T020007Z-22222222', head('', '').writer, 'Displaced'],
+])(
+  'a run in memory that finds %s in latest.json after a final error of the store',
+  async (_, runId, writer, type) => {
+    const pointer = head(runId, '2026-11-21T02:00:09.000Z');
+    await lake.store.write(pointerKey('tasks'), encodePointer(pointer));
+    const deps = { connection: () => ({ store: lake.store }) } as unknown as ActivityDeps;
+    const lost = ApplicationFailure.nonRetryable('InvalidAccessKeyId', 'Lake');
+
+    const error = await orDisplaced(deps, { ...RUN, writer }, lost);
+
+    expect((error as ApplicationFailure).type).toBe(type);
+  },
+);

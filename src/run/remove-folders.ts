@@ -1,6 +1,7 @@
 import type { ObjectKey } from '../core/brands.js';
 import { inFolder, MANIFEST } from '../lake/documents/lake-layout.js';
 import { folderIn, type RunPlace } from '../lake/documents/run-file.js';
+import { AMONG_OTHERS } from '../lake/published/foreign-files.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../lake/store/index.js';
 
 /** Objects that one request removes at most. */
@@ -24,7 +25,7 @@ export async function removeKeys(
 export async function removeAll(store: ObjectStore, prefix: string, signal: AbortSignal): Promise<Removal> {
   let refused = ALL_REMOVED;
   let keys: ObjectKey[] = [];
-  for await (const { key } of store.list(prefix)) {
+  for await (const { key } of store.list(prefix, AMONG_OTHERS)) {
     keys.push(key);
     if (keys.length < REMOVED_AT_ONCE) continue;
     refused = addRemovals(refused, await removeKeys(store, keys, signal));
@@ -48,7 +49,7 @@ export async function removeFolder(
   const first = await store.remove([inFolder(folder, MANIFEST)]);
   if (first.refused === 0) return removeAll(store, `${folder}/`, signal);
   let refused = 0;
-  for await (const _ of store.list(`${folder}/`)) refused++;
+  for await (const _ of store.list(`${folder}/`, AMONG_OTHERS)) refused++;
   // The manifest may not be there.
   return refused === 0 ? ALL_REMOVED : { ...first, refused };
 }

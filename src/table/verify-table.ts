@@ -3,6 +3,7 @@ import { DamagedError } from '../lake/damaged-error.js';
 import { tableKeys } from '../lake/documents/lake-layout.js';
 import { readManifestVersion } from '../lake/documents/manifest.js';
 import { type Pointer, readPointer } from '../lake/documents/pointer.js';
+import { AMONG_OTHERS } from '../lake/published/foreign-files.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { DocumentTooLargeError } from '../lake/too-large-error.js';
 import type { VerifyOptions } from '../lake/verify/read-runs.js';
@@ -103,7 +104,7 @@ async function problemsOf(
     ...(wanted === undefined || wanted === rows
       ? []
       : [`${table} has ${rows} rows instead of ${wanted}`].map(byExport)),
-    ...fileProblems(state, await listSizes(store, resource), resource).map(byExport),
+    ...fileProblems(state, await listSizes(store, resource, AMONG_OTHERS), resource).map(byExport),
     ...upgraded,
   ];
 }

@@ -3,9 +3,8 @@ import { gunzipSync } from 'node:zlib';
 import { expect } from 'vitest';
 import { parseSettings } from '../../src/config/index.js';
 import type { ObjectKey } from '../../src/core/brands.js';
-import { folderOf, indexedObjects, nameOf } from '../../src/lake/documents/lake-layout.js';
+import { folderOf, nameOf } from '../../src/lake/documents/lake-layout.js';
 import { decodeManifest } from '../../src/lake/documents/manifest.js';
-import { readChain } from '../../src/lake/published/chain.js';
 import { verifySnapshot } from '../../src/lake/verify/verify-lake.js';
 import { ensureBucket } from '../../src/servers/index.js';
 import {
@@ -18,7 +17,8 @@ import { type LateRequests, startLateRequests } from './late-requests.js';
 import { ManualMirror } from './manual-mirror.js';
 import { assertRowEquals } from './oracle.js';
 import { sharedS3 } from './shared-s3.js';
-import { isStaged, readPointer, readSnapshot } from './snapshot.js';
+import { readSnapshot } from './snapshot.js';
+import { checkTidy } from './tidy.js';
 
 export const RESOURCE = 'tasks';
 const BUCKET = 'late-requests';
@@ -105,26 +105,7 @@ export async function startLateWorld(
         for (const part of decodeManifest(await store.read(key), folderOf(key)).parts)
           expect((await store.head(part.key))?.bytes, part.key).toBe(part.bytes);
     },
-    async checkTidy() {
-      expect((await objects('_staging/')).filter(isStaged)).toEqual([]);
-      const pointer = { ...(await readPointer(store, resource)), resource };
-      const named = new Set<string>();
-      const chain: string[] = [];
-      for await (const run of readChain(store, pointer)) {
-        chain.push(run.runId);
-        for (const part of run.manifest.parts) named.add(part.key);
-      }
-      for (const key of await objects(`${resource}/changes/`))
-        if (nameOf(key).startsWith('part-')) expect(named, 'change logs on the chain').toContain(key);
-      for (const key of await objects(`${resource}/snapshots/`)) {
-        if (!/^_?part-/.test(nameOf(key))) continue;
-        const manifest = decodeManifest(
-          await store.read(`${folderOf(key)}/_datapackage.json` as ObjectKey),
-          folderOf(key),
-        );
-        expect(manifest.parts.flatMap((part) => indexedObjects(part.key))).toContain(key);
-      }
-    },
+    checkTidy: () => checkTidy(store, resource),
     async objectsWith(text) {
       const found: string[] = [];
       for (const key of await objects('')) {

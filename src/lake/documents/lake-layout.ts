@@ -94,9 +94,35 @@ export function stagingFolder(resource: string, runId: RunId): ObjectKey {
   return key(`_staging/${resource}/${runId}`);
 }
 
-/** Key of a file of quarantined records, which have no key: `badRecords: quarantine` (docs/explanation/guarantees.md#key). */
+export function quarantinePrefix(resource: string): string {
+  return `_quarantine/${resource}/`;
+}
+
+/**
+ * Key of a file of quarantined records: they have no key, share it with others, or only say that they are deleted
+ * (docs/explanation/guarantees.md#key).
+ */
 export function quarantineKey(resource: string, runId: RunId, name: string): ObjectKey {
-  return key(`_quarantine/${resource}/${runId}/${name}.csv`);
+  return key(`${quarantinePrefix(resource)}${runId}/${name}.csv`);
+}
+
+const RUN = '\\d{8}T\\d{6}Z-[0-9a-f]{8}';
+/** Folders below which this connector knows all folders that it makes: those of resources, and of their staging and quarantine. */
+const KNOWN_BELOW = /^(?:[^/_][^/]*|_(?:staging|quarantine)\/[^/]+)\/./;
+/** The staging folder of a dry run has its trees and its quarantine. */
+const OURS = new RegExp(
+  `^(?:[^/]+/(?:(?:snapshots|changes)/(?:dt=\\d{4}-\\d\\d-\\d\\d/(?:run=${RUN}/)?)?|table/(?:_delta_log/)?)|` +
+    `_quarantine/[^/]+/${RUN}/|_staging/([^/]+)/${RUN}/(?:(?:\\1|_quarantine)/.*)?)$`,
+);
+
+/**
+ * Whether a folder is certainly of another program, such as `@eaDir/` of a network drive: this connector makes none of this name
+ * there. Use it for `skipUnreadable`, so that one that this user may not read does not end a listing.
+ *
+ * @param folder its key with a slash at the end
+ */
+export function isForeignFolder(folder: string): boolean {
+  return KNOWN_BELOW.test(folder) && !OURS.test(folder);
 }
 
 /** Keys of a part and its block index. */

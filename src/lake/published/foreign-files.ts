@@ -1,19 +1,22 @@
-import { folderOf, MANIFEST, PART_FORM, treePrefix } from '../documents/lake-layout.js';
+import { folderOf, isForeignFolder, MANIFEST, PART_FORM, treePrefix } from '../documents/lake-layout.js';
 import type { Pointer } from '../documents/pointer.js';
-import type { ListedObject, ObjectStore } from '../store/index.js';
+import type { ListedObject, ListOptions, ObjectStore } from '../store/index.js';
+
+/** For listings: unreadable folders of other programs are left out, because they hold nothing that this connector needs or removes. */
+export const AMONG_OTHERS: ListOptions = { skipUnreadable: isForeignFolder };
 
 /** The objects below a prefix. */
 export interface Listing {
   readonly objects: readonly ListedObject[];
-  /** Keys of the folders in folders of runs that this user may not read, with a slash at the end. This connector makes none there. */
+  /** Keys of the folders that this user may not read, with a slash at the end. They are not ours: see `isForeignFolder`. */
   readonly unreadable: readonly string[];
 }
 
-/** Lists objects. What other programs put into the folder of a run does not end it. */
+/** Lists objects, and the folders of other programs that it had to leave out. */
 export async function listAmongOthers(store: ObjectStore, prefix: string): Promise<Listing> {
   const [objects, unreadable]: [ListedObject[], string[]] = [[], []];
   const skipUnreadable = (folder: string): boolean => {
-    if (!BELOW_RUN.test(folder)) return false;
+    if (!isForeignFolder(folder)) return false;
     unreadable.push(folder);
     return true;
   };

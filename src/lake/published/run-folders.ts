@@ -4,6 +4,7 @@ import { isRunId } from '../../core/run-id.js';
 import { manifestKey, type Tree, treePrefix } from '../documents/lake-layout.js';
 import { type Manifest, readIntact } from '../documents/manifest.js';
 import type { ObjectStore } from '../store/index.js';
+import { AMONG_OTHERS } from './foreign-files.js';
 
 const CONCURRENT_LISTINGS = 8;
 
@@ -18,10 +19,12 @@ export async function listRuns(
   dates?: readonly string[],
 ): Promise<RunFolders> {
   const prefix = treePrefix(resource, tree);
-  const known = (dates ?? (await store.listFolders(prefix))).filter((date) =>
+  const known = (dates ?? (await store.listFolders(prefix, AMONG_OTHERS))).filter((date) =>
     /^dt=\d{4}-\d\d-\d\d$/.test(date),
   );
-  const runs = await inParallel(known, CONCURRENT_LISTINGS, (date) => store.listFolders(`${prefix}${date}/`));
+  const runs = await inParallel(known, CONCURRENT_LISTINGS, (date) =>
+    store.listFolders(`${prefix}${date}/`, AMONG_OTHERS),
+  );
   const folders = new Map<RunId, ObjectKey>();
   for (const [at, names] of runs.entries()) {
     for (const name of names) {
@@ -35,7 +38,7 @@ export async function listRuns(
 
 /** The folders of days in the tree of change logs. */
 export function changeDates(store: ObjectStore, resource: string): Promise<string[]> {
-  return store.listFolders(treePrefix(resource, 'changes'));
+  return store.listFolders(treePrefix(resource, 'changes'), AMONG_OTHERS);
 }
 
 /**

@@ -13,6 +13,7 @@ export { openStore } from './open.js';
 export type {
   Expected,
   ListedObject,
+  ListOptions,
   ObjectStore,
   ObjectWriter,
   StoreLogger,

@@ -139,8 +139,8 @@ export interface ObjectStore {
   head(key: ObjectKey): Promise<ObjectInfo | null>;
   /** Lists every object whose key begins with the prefix (`''` for all), in byte order of the keys. */
   list(prefix: string, options?: ListOptions): AsyncIterable<ListedObject>;
-  /** Names of the folders directly below the prefix, which is `''` or ends in `/`; sorted. */
-  listFolders(prefix: string): Promise<string[]>;
+  /** Names of the folders directly below the prefix, which is `''` or ends in `/`, that hold an object at any depth; sorted. */
+  listFolders(prefix: string, options?: Pick<ListOptions, 'skipUnreadable'>): Promise<string[]>;
   /**
    * Copies one object inside the store and overwrites an existing one. Throws ObjectNotFoundError.
    *

@@ -30,6 +30,7 @@ import {
 import { endOfList } from '../../lake/documents/stage-file.js';
 import { framingOf } from '../../lake/part/framing.js';
 import { PartWriter } from '../../lake/part/part-writer.js';
+import { AMONG_OTHERS } from '../../lake/published/foreign-files.js';
 import { isOfLaterPurge } from '../../lake/published/purge-rules.js';
 import { swapPointer, writeIfUnchanged } from '../../lake/published/swap.js';
 import { headerRow } from '../../lake/rows/data-columns.js';
@@ -119,8 +120,9 @@ async function publish(
   { run, found, results }: Candidate,
 ): Promise<PublishedRun> {
   const { store } = staging;
+  const { rereads } = await staging.journal();
   const { resource, runId, connection, baseUrl } = run;
-  const parts = await checkedParts(staging, run, found);
+  const parts = await checkedParts(staging, run, found, rereads);
   const notListed = await notListedSince(store, run, found, parts.snapshot);
   const common = manifestFields(run, found, { changes: parts.changes, notListed });
   // A replaced attempt stops here.
@@ -167,16 +169,22 @@ async function publish(
   return publishedRun(run, snapshot.manifest);
 }
 
-/** The parts of both manifests, after a check of their objects, and the objects that other attempts left. */
-async function checkedParts(staging: Staging, run: RunFile, { plan, sum }: RunFindings) {
+/**
+ * The parts of both manifests, after a check of their objects, and the objects that other attempts or earlier merges left.
+ *
+ * @param rereads as in the journal
+ */
+async function checkedParts(staging: Staging, run: RunFile, { plan, sum }: RunFindings, rereads: number) {
   const { store } = staging;
   const snapshot = sum.parts.length > 0 ? sum.parts : [await headerOnlyPart(store, run, plan, 'snapshots')];
   const changes = sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
   const objectsOf = (parts: readonly PublishedPart[]): ObjectKey[] =>
     parts.flatMap((part) => indexedObjects(part.key));
+  // No other attempt writes to the folders of a run in memory, but each of its own merges gives its parts other names.
+  const mayHaveStrays = !staging.isPrivate || rereads > 0;
   const [snapshotStrays, changeStrays, problems] = await allDone([
-    listStrays(staging, run, 'snapshots', objectsOf(snapshot)),
-    listStrays(staging, run, 'changes', objectsOf(changes)),
+    mayHaveStrays ? listStrays(staging.store, run, 'snapshots', objectsOf(snapshot)) : [],
+    mayHaveStrays ? listStrays(staging.store, run, 'changes', objectsOf(changes)) : [],
     inParallel([...snapshot, ...changes], CHECKS_AT_ONCE, (part) => checkObject(store, part)),
   ]);
   const problem = problems.find((one) => one !== null);
@@ -242,18 +250,17 @@ function recordPublished(
   Context.current().log.info('published', { ...counts, warnings: warnings.length, snapshot });
 }
 
-/** Lists objects that other attempts left in a run's folder. @param kept those of this attempt */
-export async function listStrays(
-  { store, isPrivate }: Pick<Staging, 'store' | 'isPrivate'>,
+/** Lists objects that other attempts, or earlier merges, left in a run's folder. @param kept those of the last merge */
+async function listStrays(
+  store: ObjectStore,
   run: RunFile,
   tree: Tree,
   kept: readonly ObjectKey[],
 ): Promise<ObjectKey[]> {
-  if (isPrivate) return [];
   const folder = folderIn(run, tree);
   // The manifest is kept: an earlier attempt may have written it, and the pointer may name it.
   const accepted = new Set<string>([inFolder(folder, MANIFEST), ...kept]);
-  const found = (await collected(store.list(`${folder}/`))).map(({ key }) => key);
+  const found = (await collected(store.list(`${folder}/`, AMONG_OTHERS))).map(({ key }) => key);
   return found.filter((key) => !accepted.has(key) && !isOfLaterPurge(nameOf(key), run.runId));
 }
 

@@ -8,6 +8,7 @@ import {
 } from '../../lake/documents/manifest.js';
 import { copyPart } from '../../lake/part/copy-part.js';
 import { containsKey } from '../../lake/published/find-record.js';
+import { AMONG_OTHERS } from '../../lake/published/foreign-files.js';
 import {
   isOfLaterPurge,
   type PurgedPart,
@@ -79,7 +80,7 @@ async function removeStrayParts(
   manifest: Manifest,
   { by, signal }: TreePurge,
 ): Promise<Removal> {
-  const found = (await collected(store.list(`${folder}/`))).map(({ key }) => key);
+  const found = (await collected(store.list(`${folder}/`, AMONG_OTHERS))).map(({ key }) => key);
   // A replaced attempt removes nothing more, neither here nor after it.
   signal.throwIfAborted();
   const mayRemove = (name: string): boolean => /^_?part-/.test(name) && !isOfLaterPurge(name, by);

@@ -5,6 +5,7 @@ import type { RetentionSettings } from '../../core/settings.js';
 import { manifestKey, PREVIOUS_RUNS, stagingPrefix, treePrefix } from '../../lake/documents/lake-layout.js';
 import { type Manifest, readIntact } from '../../lake/documents/manifest.js';
 import { type ListedRun, readKnownRuns } from '../../lake/published/chain.js';
+import { AMONG_OTHERS } from '../../lake/published/foreign-files.js';
 import { isSameWriter } from '../../lake/published/ownership.js';
 import {
   needsMore,
@@ -52,7 +53,7 @@ export async function findGarbage(
   const staging = stagingPrefix(resource);
   const [objects, staged] = await Promise.all([
     listTrees(store, resource),
-    scope === 'all' ? collected(store.list(staging)) : [],
+    scope === 'all' ? collected(store.list(staging, AMONG_OTHERS)) : [],
   ]);
   const folders = toRunFolders(resource, objects);
   const facts = { folders, staged: toStagedFolders(staging, staged) };
@@ -83,7 +84,7 @@ export async function findGarbage(
 async function listTrees(store: ObjectStore, resource: string): Promise<ListedObject[]> {
   const last = treePrefix(resource, 'snapshots');
   const objects: ListedObject[] = [];
-  for await (const object of store.list(`${resource}/`)) {
+  for await (const object of store.list(`${resource}/`, AMONG_OTHERS)) {
     if (object.key > last && !object.key.startsWith(last)) break;
     objects.push(object);
   }

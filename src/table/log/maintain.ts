@@ -2,7 +2,13 @@ import type { EpochMs, Millis } from '../../core/brands.js';
 import { tableKeys } from '../../lake/documents/lake-layout.js';
 import { keptSince } from '../../lake/published/retention.js';
 import { rewrite, writeIfUnchanged } from '../../lake/published/swap.js';
-import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../lake/store/index.js';
+import {
+  ALL_REMOVED,
+  addRemovals,
+  type ListOptions,
+  type ObjectStore,
+  type Removal,
+} from '../../lake/store/index.js';
 import {
   CHECKPOINT_EVERY,
   type CheckpointHint,
@@ -31,8 +37,10 @@ interface MaintenanceInput extends TablePlace {
  */
 export async function maintainTable(input: MaintenanceInput, table: ListedTable): Promise<Removal> {
   const { store, resource, now, retentionMs, signal } = input;
-  const { state, checkpoint, log, hint } = table;
-  const since = keptSince(now, retentionMs);
+  const { state, checkpoint, log, hint, modifiedAt } = table;
+  // Temporal's clock may be ahead, and what has expired by it would be gone forever. The listing is from before the commit of this
+  // run, so versions may stay until the next commit.
+  const since = keptSince(Math.min(now, modifiedAt), retentionMs);
   if (state.version - checkpoint >= CHECKPOINT_EVERY) await writeCheckpoint(input, state, since);
   signal.throwIfAborted();
   const unused = garbage(state, table.sizes.keys(), since);
@@ -82,16 +90,20 @@ export async function forgetEarlierVersions(
   return addRemovals(entries, files, uploads);
 }
 
-/** Paths of all objects of a table outside its log. */
+/** Paths of all objects of a table outside its log. @throws StoreError also for a folder that this user may not read, whoever made it */
 export async function listDataFiles(store: ObjectStore, resource: string): Promise<string[]> {
   return [...(await listSizes(store, resource)).keys()];
 }
 
 /** Sizes of all objects of a table outside its log, in bytes, by path. */
-export async function listSizes(store: ObjectStore, resource: string): Promise<Map<string, number>> {
+export async function listSizes(
+  store: ObjectStore,
+  resource: string,
+  options: ListOptions = {},
+): Promise<Map<string, number>> {
   const sizes = new Map<string, number>();
   const prefix = tableKeys(resource).prefix;
-  for await (const { key, bytes } of store.list(prefix)) {
+  for await (const { key, bytes } of store.list(prefix, options)) {
     const path = key.slice(prefix.length);
     if (!path.startsWith('_delta_log/')) sizes.set(path, bytes);
   }

@@ -1,6 +1,8 @@
+import type { EpochMs } from '../../core/brands.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { DamagedError, damagedObject } from '../../lake/damaged-error.js';
 import { tableKeys } from '../../lake/documents/lake-layout.js';
+import { AMONG_OTHERS } from '../../lake/published/foreign-files.js';
 import { ObjectNotFoundError, type ObjectStore } from '../../lake/store/index.js';
 import { EngineError } from '../parquet/engine-failure.js';
 import type { EngineScope } from '../parquet/engine-scope.js';
@@ -32,6 +34,8 @@ export interface Table {
 export interface ListedTable extends Table {
   /** Sizes of these objects in bytes, by path. */
   readonly sizes: ReadonlyMap<string, number>;
+  /** When the newest of its objects was written, by the store's clock; `-Infinity`: there was none. */
+  readonly modifiedAt: EpochMs;
 }
 
 /**
@@ -51,7 +55,7 @@ export async function readTable(
 
 async function tableOf(
   at: TablePlace,
-  { log, hasHint, checkpointed, sizes }: ListedObjects,
+  { log, hasHint, checkpointed, sizes, modifiedAt }: ListedObjects,
 ): Promise<ListedTable> {
   const versionsOf = (kind: LogObject['kind']): number[] =>
     log.filter((object) => object.kind === kind).map(({ version }) => version);
@@ -75,10 +79,10 @@ async function tableOf(
   const shown = bodies.flatMap((actions, index) =>
     actions.flatMap((one) => shownBy(one, commits[index]!) ?? []),
   );
-  return { state, log, commits: shown, checkpoint, hint: from.hint, sizes, damage: null };
+  return { state, log, commits: shown, checkpoint, hint: from.hint, sizes, modifiedAt, damage: null };
 }
 
-interface ListedObjects extends Pick<ListedTable, 'log' | 'sizes'> {
+interface ListedObjects extends Pick<ListedTable, 'log' | 'sizes' | 'modifiedAt'> {
   /** Whether `_last_checkpoint` exists. */
   readonly hasHint: boolean;
   /** Versions with a checkpoint of any kind, also one that only other programs write. */
@@ -92,7 +96,9 @@ async function listTable({ store, resource }: TablePlace, prefix: string): Promi
   const checkpointed = new Set<number>();
   const sizes = new Map<string, number>();
   let hasHint = false;
-  for await (const { key, bytes, modifiedAt } of store.list(prefix)) {
+  let newest = Number.NEGATIVE_INFINITY;
+  for await (const { key, bytes, modifiedAt } of store.list(prefix, AMONG_OTHERS)) {
+    newest = Math.max(newest, modifiedAt);
     if (!key.startsWith(keys.log)) {
       sizes.set(key.slice(keys.prefix.length), bytes);
       continue;
@@ -104,7 +110,7 @@ async function listTable({ store, resource }: TablePlace, prefix: string): Promi
     const version = /^(\d{20})\.checkpoint\./.exec(inLog)?.[1];
     if (version !== undefined) checkpointed.add(Number(version));
   }
-  return { log, hasHint, checkpointed, sizes };
+  return { log, hasHint, checkpointed, sizes, modifiedAt: newest };
 }
 
 /**
@@ -125,11 +131,11 @@ export async function readDamagedTable(
     return await tableOf(at, listed);
   } catch (error) {
     if (!(error instanceof DamagedError)) throw error;
-    const { log, sizes } = listed;
+    const { log, sizes, modifiedAt } = listed;
     const version = Math.max(...log.map((object) => object.version), await hintedVersion(at));
     const protocol = await highestProtocol(at, log);
     const state = new TableState({ version, protocol });
-    return { state, log, commits: [], checkpoint: -1, hint: null, sizes, damage: error.damage };
+    return { state, log, commits: [], checkpoint: -1, hint: null, sizes, modifiedAt, damage: error.damage };
   }
 }
 

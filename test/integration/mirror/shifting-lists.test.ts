@@ -6,6 +6,7 @@ import { assertRowEquals } from '../../support/oracle.js';
 import { longOnly } from '../../support/seeds.js';
 import { readPointer, readSnapshot, readTree } from '../../support/snapshot.js';
 import { type Stack, startStack } from '../../support/stack.js';
+import { checkTidy } from '../../support/tidy.js';
 
 const HOUR = 60 * 60_000;
 const RESOURCE = 'time-entries';
@@ -124,6 +125,8 @@ describe('a list that shifts while it is read', () => {
     expect(warnings).toEqual([expect.stringContaining('list shifted')]);
     const done = requests();
     expect(done).toBe(6 * 3 + 2);
+    // It has merged twice.
+    await checkTidy(stack.store, RESOURCE);
     expect((await exported()).warnings).toEqual([]);
     expect(await modeOf()).toBe('full');
     expect(await wrongRows()).toEqual([]);

@@ -223,7 +223,7 @@ export function deniedFolder(root: string, error: unknown): string | null {
   return path === undefined ? null : relative(root, path);
 }
 
-function isDenied(error: unknown): boolean {
+export function isDenied(error: unknown): boolean {
   const code = systemCode(error);
   return code === 'EACCES' || code === 'EPERM';
 }
@@ -253,13 +253,17 @@ async function* below(
 }
 
 /** Names of the folders directly below `folder` that hold an object at any depth. */
-export async function foldersOf(root: string, folder: string): Promise<string[]> {
+export async function foldersOf(
+  root: string,
+  folder: string,
+  { skipUnreadable = () => false }: Pick<ListOptions, 'skipUnreadable'> = {},
+): Promise<string[]> {
   const names: string[] = [];
   await refuseLinks(root, folder);
   for (const entry of await entriesOf(join(root, folder))) {
     if (entry.isLink) throw linkFound(root, folder + entry.name);
     if (!entry.isFolder) continue;
-    const first = await below(root, folder + entry.name, folder + entry.name, () => false).next();
+    const first = await below(root, folder + entry.name, folder + entry.name, skipUnreadable).next();
     if (!first.done) names.push(entry.name.slice(0, -1));
   }
   return names;

@@ -16,6 +16,7 @@ import {
   foldersOf,
   ignoreAbsent,
   isAbsent,
+  isDenied,
   isTemporaryName,
   LakeFolder,
   refuseLinks,
@@ -87,7 +88,13 @@ export function fileStore(root: string, mode?: number): ObjectStore {
         throw folder.error('list', deniedFolder(root, error), error);
       }
     },
-    listFolders: (prefix) => folder.run('listFolders', null, () => foldersOf(root, checkFolder(prefix))),
+    async listFolders(prefix, options) {
+      try {
+        return await foldersOf(root, checkFolder(prefix), options);
+      } catch (error) {
+        throw folder.error('list', deniedFolder(root, error), error);
+      }
+    },
     copy: (from, to) => copyWithin(folder, from, to),
     async remove(keys) {
       // All keys are checked before the first file is removed.
@@ -106,11 +113,16 @@ export function fileStore(root: string, mode?: number): ObjectStore {
     },
     async abortUploads(prefix, isAbandoned = () => true) {
       checkFolder(prefix);
+      let refused: string | null = null;
+      const onDenied = (error: unknown): void => {
+        refused ??= folder.error('abortUploads', deniedFolder(root, error), error).said;
+      };
       const remove = async (): Promise<number> => {
         await refuseLinks(folder.root, prefix);
-        return removeUnfinished(folder, prefix, isAbandoned);
+        return removeUnfinished(folder, prefix, { isAbandoned, onDenied });
       };
-      return { aborted: await folder.run('abortUploads', null, remove), refused: null };
+      const aborted = await folder.run('abortUploads', null, remove);
+      return { aborted, refused };
     },
     /** A file has no uploads. */
     async probeUploads() {},
@@ -207,21 +219,31 @@ async function openFile(folder: LakeFolder, key: ObjectKey, path: string): Promi
   throw new ObjectNotFoundError({ operation: 'read', key, bucket: folder.root });
 }
 
+interface Unfinished {
+  readonly isAbandoned: (key: ObjectKey, startedAt: number) => boolean | Promise<boolean>;
+  /** Called for a folder or file that this user may not list or remove. */
+  readonly onDenied: (error: unknown) => void;
+}
+
 /** Removes temporary files below a folder (`''` or ending in `/`) that `isAbandoned` accepts. Returns their number. */
-async function removeUnfinished(
-  folder: LakeFolder,
-  below: string,
-  isAbandoned: (key: ObjectKey, startedAt: number) => boolean | Promise<boolean>,
-): Promise<number> {
+async function removeUnfinished(folder: LakeFolder, below: string, how: Unfinished): Promise<number> {
+  const ifDenied = <T>(value: T) => {
+    return (error: unknown): T => {
+      if (!isDenied(error)) throw error;
+      how.onDenied(error);
+      return value;
+    };
+  };
   let removed = 0;
-  for (const entry of await entriesOf(join(folder.root, below))) {
-    if (entry.isFolder) removed += await removeUnfinished(folder, below + entry.name, isAbandoned);
+  for (const entry of await entriesOf(join(folder.root, below)).catch(ifDenied([]))) {
+    if (entry.isFolder) removed += await removeUnfinished(folder, below + entry.name, how);
     else if (!entry.isLink && isTemporaryName(entry.name)) {
       const path = join(folder.root, below, entry.name);
       // The writer may remove it meanwhile.
       const info = await lstat(path).catch(() => null);
-      if (info === null || !(await isAbandoned((below + entry.name) as ObjectKey, info.mtimeMs))) continue;
-      await rm(path, { force: true });
+      if (info === null || !(await how.isAbandoned((below + entry.name) as ObjectKey, info.mtimeMs)))
+        continue;
+      if (!(await rm(path, { force: true }).then(() => true, ifDenied(false)))) continue;
       await folder.prune(path);
       removed += 1;
     }

@@ -165,7 +165,9 @@ const report = object<RunRecord>({
   error: orNull(object({ type: text, message: text })),
   rolledBackTo: optional(runId),
   rolledBackFrom: optional(runId),
-  purged: optional(object<PurgeCounts>({ snapshots: count, changeLogs: count })),
+  purged: optional(
+    object<PurgeCounts>({ snapshots: count, changeLogs: count, quarantineFiles: optional(count) }),
+  ),
   audit: optional(
     object<AuditReport>({
       ...{ rows: count, cells: count, equal: count, different: count, missing: count, extra: count },

@@ -1,11 +1,10 @@
 import { ConfigurationError } from '../core/errors.js';
 import { resolveSecret } from '../core/secrets.js';
 import type { ConnectionSettings, ResourceSettings } from '../core/settings.js';
-import { columnName } from '../lake/rows/data-columns.js';
 import { MaskingKey } from '../lake/rows/masking-key.js';
 import {
   hashesColumns,
-  maskedColumns,
+  hasMaskedKey,
   type Profile,
   type ReadyProfile,
   readyProfile,
@@ -70,6 +69,5 @@ export async function withMaskingKey<P extends Profile>(
 
 /** A profile for keys alone. Only a key that is masked needs the secret. @throws as `withMaskingKey` */
 export function withKeySecret(connection: Masking, profile: Profile): Promise<ReadyProfile> | ReadyProfile {
-  const isMasked = maskedColumns(profile, profile.key.map(columnName)).length > 0;
-  return isMasked ? withMaskingKey(connection, profile) : unmaskedKeys(profile);
+  return hasMaskedKey(profile) ? withMaskingKey(connection, profile) : unmaskedKeys(profile);
 }

@@ -1,6 +1,6 @@
 import { selectResources } from '../../config/index.js';
 import type { PurgeCounts } from '../../core/contract/index.js';
-import type { ConnectionSettings } from '../../core/settings.js';
+import type { ConnectionSettings, ResourceSettings } from '../../core/settings.js';
 import { findRecord } from '../../lake/published/find-record.js';
 import { startPurge } from '../../temporal/client/start.js';
 import { canPrompt, withPrompter } from '../setup/prompt.js';
@@ -33,8 +33,8 @@ export async function runPurge(options: PurgeOptions): Promise<ExitCode> {
   }
   const isAsked = options.yes !== true && canPrompt();
   if (options.dryRun === true || isAsked) {
-    const held = await findInLake(connection, resource, key);
-    if (options.dryRun === true || held.snapshots + held.changeLogs === 0) {
+    const held = await findInLake(connection, resource, key, settings ?? null);
+    if (options.dryRun === true || isNowhere(held)) {
       if (options.json === true) printJson({ resource, found: held });
       else output.out(`${resource}: ${heldText(held)}. Nothing was removed.`);
       return EXIT.done;
@@ -59,10 +59,11 @@ function findInLake(
   connection: ConnectionSettings,
   resource: string,
   key: readonly string[],
+  settings: ResourceSettings | null,
 ): Promise<PurgeCounts> {
   return withAnsweringLake(connection, resource, async (store) => {
     try {
-      return await findRecord(store, resource, key);
+      return await findRecord(store, resource, key, settings);
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       throw new UsageError(`${resource}: ${error.message}. Use --yes without --dry-run.`);
@@ -70,9 +71,20 @@ function findInLake(
   });
 }
 
-function heldText({ snapshots, changeLogs }: PurgeCounts): string {
-  if (snapshots + changeLogs === 0) return 'no snapshot or change log contains this record';
-  return `${counted(snapshots, 'snapshot')} and ${counted(changeLogs, 'change log')} contain this record`;
+function isNowhere({ snapshots, changeLogs, quarantineFiles = 0 }: PurgeCounts): boolean {
+  return snapshots + changeLogs + quarantineFiles === 0;
+}
+
+function heldText(held: PurgeCounts): string {
+  return isNowhere(held)
+    ? 'no snapshot or change log contains this record'
+    : `${countsText(held)} contain this record`;
+}
+
+function countsText({ snapshots, changeLogs, quarantineFiles = 0 }: PurgeCounts): string {
+  const [first, second] = [counted(snapshots, 'snapshot'), counted(changeLogs, 'change log')];
+  if (quarantineFiles === 0) return `${first} and ${second}`;
+  return `${first}, ${second} and ${counted(quarantineFiles, 'quarantine file')}`;
 }
 
 /** Whether the user types the name of the resource; an empty answer keeps the record. @throws DetachedError after Ctrl-C */
@@ -89,10 +101,9 @@ async function isConfirmed(resource: string, key: readonly string[]): Promise<bo
 
 function purgedLines(purged: PurgeCounts | null, resource: string): string[] {
   if (purged === null) return [];
-  if (purged.snapshots + purged.changeLogs === 0)
-    return [`${resource}: no snapshot or change log contains this record`];
+  if (isNowhere(purged)) return [`${resource}: no snapshot or change log contains this record`];
   return [
-    `${resource}: removed from ${counted(purged.snapshots, 'snapshot')} and ${counted(purged.changeLogs, 'change log')}`,
+    `${resource}: removed from ${countsText(purged)}`,
     'If the service still has the record, the next full read adds it again.',
   ];
 }

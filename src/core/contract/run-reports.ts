@@ -245,10 +245,12 @@ export interface DryRunInput extends Pick<DryRunRequest, 'cells' | 'audit'> {
   };
 }
 
-/** What a purge removed: rows, and the snapshots and change logs that held them. */
+/** What held the record that a purge removed. */
 export interface PurgeCounts {
   readonly snapshots: number;
   readonly changeLogs: number;
+  /** Files of quarantined records. Absent: none. */
+  readonly quarantineFiles?: number;
 }
 
 export interface ExportInput {

@@ -107,6 +107,11 @@ export function maskedColumns(profile: Profile, names: readonly string[]): strin
   return names.filter((name) => maskOf(profile.columns, nameAndAncestors(profile.csv, name)) !== undefined);
 }
 
+/** Whether a field of the key is masked. */
+export function hasMaskedKey(profile: Profile): boolean {
+  return maskedColumns(profile, profile.key.map(columnName)).length > 0;
+}
+
 /** Converts the values of a column (masking, escaping); `null`, the common case, for no conversion. */
 export type CellRule = ((cell: ByteString) => ByteString) | null;
 

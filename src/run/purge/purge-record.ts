@@ -3,6 +3,7 @@ import type { ObjectKey, RunId } from '../../core/brands.js';
 import type { PurgeRecordInput, RecordPurged } from '../../core/contract/index.js';
 import { inParallel } from '../../core/in-parallel.js';
 import { beganAfter, isRunId } from '../../core/run-id.js';
+import type { ConnectionSettings } from '../../core/settings.js';
 import { summaryOf } from '../../lake/documents/check-record.js';
 import { manifestChecksums } from '../../lake/documents/checksums.js';
 import {
@@ -20,14 +21,18 @@ import {
   type Pointer,
 } from '../../lake/documents/pointer.js';
 import { type ListedRun, readKnownRuns } from '../../lake/published/chain.js';
+import { AMONG_OTHERS } from '../../lake/published/foreign-files.js';
 import { purgedRows, recountRows } from '../../lake/published/purge-rules.js';
+import { keysInQuarantine, notePurge, removeFromQuarantine } from '../../lake/published/quarantine.js';
 import { listRuns, type RunFolders } from '../../lake/published/run-folders.js';
 import { rewrite, writeIfUnchanged } from '../../lake/published/swap.js';
+import { hasMaskedKey, type Profile } from '../../lake/rows/profile.js';
 import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../lake/store/index.js';
 import { followPointerAndForget } from '../../table/index.js';
 import { temporalClock } from '../activity-context.js';
 import type { ActivityDeps } from '../deps.js';
 import { finalFailure } from '../failures.js';
+import { withKeySecret, withMaskingFingerprint } from '../masking-secret.js';
 import { checkIsEmpty, checkIsNewId, passFence, readSnapshot } from '../pass-fence.js';
 import { checkTableCanBePurged, tableTask } from '../publish/delta-table.js';
 import { removeAll, removeFolder } from '../remove-folders.js';
@@ -37,7 +42,8 @@ import { purgeTree, type TreePurge } from './purge-tree.js';
 const HEADS_AT_ONCE = 8;
 
 /**
- * Removes one record from all snapshots and change logs of a resource, including those of unpublished runs, and from the staging folders. No other run of the mirror is in progress during a purge. The purge writes the
+ * Removes one record from all snapshots and change logs of a resource, including those of unpublished runs, and from staging folders and
+ * quarantine files. No other run of the mirror is in progress during a purge. The purge writes the
  * pointer first. A run that began earlier, for example in another mirror, then cannot be published: its swap expects the
  * previous version of the pointer.
  */
@@ -50,10 +56,10 @@ export async function purgeRecord(deps: ActivityDeps, input: PurgeRecordInput): 
   await checkTableCanBePurged(store, { ...input, tables: settings.tables, isPublished, signal });
   // Without `latest.json`, a folder without a manifest may be of a published run, whose manifest is lost.
   if (found === null) await checkIsEmpty(store, { ...input, adopt: false });
-  else {
-    // An earlier attempt may have written the pointer.
-    if (found.pointer.amendedBy !== input.runId) checkIsNewId(found, input);
-    await checkKey(store, found.pointer, input);
+  // An earlier attempt may have written the pointer.
+  else if (found.pointer.amendedBy !== input.runId) checkIsNewId(found, input);
+  const profiles = await profilesOf(store, found, settings, input);
+  if (found !== null) {
     await checkManifests(store, found.pointer);
     await fencePointer(store, found, input);
   }
@@ -62,7 +68,13 @@ export async function purgeRecord(deps: ActivityDeps, input: PurgeRecordInput): 
     refused = addRemovals(refused, removal);
   };
   onRefused(await removeStaged(store, input, signal));
-  const purged = { snapshots: 0, changeLogs: 0 };
+  const quarantined = await purgeQuarantine(store, settings, profiles, input, signal);
+  onRefused(quarantined.refused);
+  const purged = {
+    snapshots: 0,
+    changeLogs: 0,
+    ...(quarantined.files > 0 && { quarantineFiles: quarantined.files }),
+  };
   const folders = await listFolders(store, input.resource);
   const purge = { values: input.key, by: input.runId, masking: settings, onRefused, signal };
   for (const runId of new Set([...folders.snapshots.keys(), ...folders.changes.keys()])) {
@@ -109,7 +121,7 @@ async function removeStaged(
   signal: AbortSignal,
 ): Promise<Removal> {
   let refused = ALL_REMOVED;
-  for (const staged of await store.listFolders(stagingPrefix(resource))) {
+  for (const staged of await store.listFolders(stagingPrefix(resource), AMONG_OTHERS)) {
     if (isRunId(staged) && beganAfter(staged, runId)) continue;
     const removal = await removeAll(store, `${stagingPrefix(resource)}${staged}/`, signal);
     refused = addRemovals(refused, removal);
@@ -117,12 +129,46 @@ async function removeStaged(
   return refused;
 }
 
-async function checkKey(
+/**
+ * The profiles that rows of the resource were written with, apart from those of earlier settings: that of the published snapshot, and
+ * today's.
+ *
+ * @throws a final failure `Configuration` if the key has another number of fields
+ */
+async function profilesOf(
   store: ObjectStore,
-  pointer: Pointer,
-  { resource, key }: PurgeRecordInput,
-): Promise<void> {
-  const fields = (await readSnapshot(store, pointer)).key;
+  found: FoundPointer | null,
+  settings: ConnectionSettings,
+  input: PurgeRecordInput,
+): Promise<readonly Profile[]> {
+  const today = settings.resources.find(({ name }) => name === input.resource);
+  const profiles: Profile[] = [];
+  // Only a key that is masked needs the secret.
+  if (today !== undefined)
+    profiles.push(hasMaskedKey(today) ? await withMaskingFingerprint(settings, today) : today);
+  if (found !== null) {
+    const { key, csv, selection: columns } = await readSnapshot(store, found.pointer);
+    profiles.unshift({ key, csv, columns });
+  }
+  if (profiles.length > 0) checkKey(profiles[0]!.key, input);
+  return profiles;
+}
+
+/** Removes the record from quarantine files, and notes that it is to be removed from those that arrive late. */
+async function purgeQuarantine(
+  store: ObjectStore,
+  settings: ConnectionSettings,
+  profiles: readonly Profile[],
+  { resource, runId, key }: PurgeRecordInput,
+  signal: AbortSignal,
+): ReturnType<typeof removeFromQuarantine> {
+  const ready = await Promise.all(profiles.map((profile) => withKeySecret(settings, profile)));
+  const { columns, keys } = keysInQuarantine(ready, key);
+  if (keys.size > 0) await notePurge(store, resource, runId, { columns, keys });
+  return removeFromQuarantine(store, resource, { columns, isKey: (one) => keys.has(one) }, signal);
+}
+
+function checkKey(fields: readonly string[], { resource, key }: PurgeRecordInput): void {
   if (fields.length === key.length) return;
   throw finalFailure(
     'Configuration',

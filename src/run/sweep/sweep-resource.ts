@@ -11,8 +11,8 @@ import {
   stagingPrefix,
 } from '../../lake/documents/lake-layout.js';
 import { readIntact } from '../../lake/documents/manifest.js';
-import type { Pointer } from '../../lake/documents/pointer.js';
 import { isOfLaterPurge } from '../../lake/published/purge-rules.js';
+import { sweepQuarantine } from '../../lake/published/quarantine.js';
 import {
   doomed,
   headBegan,
@@ -26,7 +26,7 @@ import { ALL_REMOVED, addRemovals, type ObjectStore, type Removal } from '../../
 import { followPointer } from '../../table/index.js';
 import { temporalClock } from '../activity-context.js';
 import type { ActivityDeps } from '../deps.js';
-import { passFence, readSnapshot } from '../pass-fence.js';
+import { type PassedFence, passFence, readSnapshot } from '../pass-fence.js';
 import { tableTask } from '../publish/delta-table.js';
 import { removeFolder, removeKeys } from '../remove-folders.js';
 import { findGarbage, type SweepTask } from './find-garbage.js';
@@ -45,10 +45,12 @@ export async function sweep(deps: ActivityDeps, input: SweepInput): Promise<Swep
   const { connection, resource, writer, replaced, before } = input;
   const { store, settings } = deps.connection(connection);
   const now = temporalClock()();
-  const pointer = await ownPointer(deps, input);
-  if (pointer === null) return NOTHING;
-  const head = await readSnapshot(store, pointer);
+  const found = await ownPointer(deps, input);
   const signal = Context.current().cancellationSignal;
+  if (found === 'displaced') return NOTHING;
+  // Runs that failed before the first one was published may have quarantined records.
+  if (found === null) return { ...NOTHING, refused: await sweepLate(store, { resource, before, signal }) };
+  const head = await readSnapshot(store, found.pointer);
   const swept = await sweepResource(store, {
     ...{ resource, writer, head, replaced, before, now },
     ...{ settings: settings.retention, scope: 'all' },
@@ -62,14 +64,17 @@ export async function sweep(deps: ActivityDeps, input: SweepInput): Promise<Swep
   return swept;
 }
 
-/** @returns the pointer; `null` if there is none, or this mirror may not write */
-async function ownPointer(deps: ActivityDeps, input: SweepInput): Promise<Pointer | null> {
+/** @returns the pointer; `null` if there is none; `displaced` if this mirror may not write */
+async function ownPointer(
+  deps: ActivityDeps,
+  input: SweepInput,
+): Promise<PassedFence['found'] | 'displaced'> {
   const { store, settings } = deps.connection(input.connection);
   try {
     const { found } = await passFence(store, { ...input, baseUrl: settings.baseUrl, adopt: false });
-    return found?.pointer ?? null;
+    return found;
   } catch (error) {
-    if (error instanceof ApplicationFailure && error.type === 'Displaced') return null;
+    if (error instanceof ApplicationFailure && error.type === 'Displaced') return 'displaced';
     throw error;
   }
 }
@@ -101,14 +106,23 @@ export async function sweepResource(store: ObjectStore, task: SweepTask): Promis
     const keys = await listStrays(store, resource, folder, input);
     return { count: keys.length, removal: await removeKeys(store, keys, signal) };
   });
+  const late = await sweepLate(store, task);
   return {
     folders: folders.length,
     staged: plan.staged.length,
     strays: strays.reduce((sum, { count }) => sum + count, 0),
     uploads: aborted,
     isDone: folders.length === plan.folders.length,
-    refused: addRemovals(removed, ...strays.map(({ removal }) => removal)),
+    refused: addRemovals(removed, ...strays.map(({ removal }) => removal), late),
   };
+}
+
+/** After a purge, removes the record from quarantine files once more. */
+async function sweepLate(
+  store: ObjectStore,
+  { resource, before, signal }: Pick<SweepTask, 'resource' | 'before' | 'signal'>,
+): Promise<Removal> {
+  return before === null ? ALL_REMOVED : sweepQuarantine(store, resource, before, signal);
 }
 
 /** Removes the objects of the plan, manifests first. If one is refused, the other objects of its folder stay. */

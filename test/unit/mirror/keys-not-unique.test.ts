@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { errorMessage } from '../../../src/core/errors.js';
+import { findRecord } from '../../../src/lake/published/find-record.js';
 import { collected } from '../../../src/lake/store/index.js';
 import { mirrorEntries } from '../../support/entries-mirror.js';
 import type { ActivityMirror } from '../../support/in-process-mirror.js';
@@ -70,6 +71,31 @@ describe('A list whose key is not unique', () => {
       expect(await quarantined()).toContain('C4');
     },
   );
+
+  it.each([
+    ['stop', true],
+    ['quarantine', true],
+    ['quarantine', false],
+  ])('is purged of a record completely, `badRecords: %s`, in memory: %s', async (badRecords, inMemory) => {
+    await start(`badRecords: ${badRecords}`, 1000, inMemory);
+    const ended = await mirror.run().then(() => 'published', errorMessage);
+    expect(ended).toMatch(badRecords === 'stop' ? /is not unique/ : /^published$/);
+    const files = await collected(mirror.store.list('_quarantine/entries/'));
+    const bodies = await Promise.all(files.map(({ key }) => mirror.store.read(key)));
+    const [settings] = mirror.settings.resources;
+    const found = await findRecord(mirror.store, 'entries', ['1'], settings!);
+    expect(found).toEqual({ snapshots: 0, changeLogs: 0, quarantineFiles: 1 });
+    service.rules.now += 60_000;
+    await mirror.purge('1');
+    expect(await quarantined()).not.toMatch(/[ABC]1/);
+    expect(await quarantined()).toMatch(/C2/);
+    // A late request restores the file, and the sweep an hour later does not have the key.
+    for (const [at, { key }] of files.entries()) await mirror.store.write(key, bodies[at]!);
+    await mirror.sweep({ before: mirror.newestId });
+    expect(await quarantined()).not.toMatch(/[ABC]1/);
+    expect(await quarantined()).toMatch(/C2/);
+    expect(await collected(mirror.store.list('_quarantine/'))).toHaveLength(1);
+  });
 
   it('is not one where a record changes while the list is read', async () => {
     await start('badRecords: stop', 4);

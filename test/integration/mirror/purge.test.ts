@@ -59,18 +59,21 @@ describe('a purge', () => {
     // What a run that has failed left.
     const staged = '_staging/tasks/20261101T020000Z-00000001/0.csv' as ObjectKey;
     await stack.store.write(staged, Buffer.from(`${MARK}\n`));
+    const aside = '_quarantine/tasks/20261101T020000Z-00000001/not-unique-0-00000001.csv' as ObjectKey;
+    await stack.store.write(aside, Buffer.from(`id,name\n${id},"${MARK}"\n`));
     admin.remove('tasks', [id]);
     const dry = await runCommand(stack, [
       ...['purge', '--config', stack.configFile, '--resource', 'tasks', '--key', id, '--dry-run'],
     ]);
     expect(dry).toMatchObject({
       code: 0,
-      stdout: 'tasks: 3 snapshots and 2 change logs contain this record. Nothing was removed.\n',
+      stdout:
+        'tasks: 3 snapshots, 2 change logs and 1 quarantine file contain this record. Nothing was removed.\n',
     });
     expect((await objectsWith(MARK)).length).toBeGreaterThanOrEqual(5);
     const done = await purge('tasks', id);
     expect(done).toMatchObject({ code: 0 });
-    expect(done.stdout).toContain('tasks: removed from 3 snapshots and 2 change logs');
+    expect(done.stdout).toContain('tasks: removed from 3 snapshots, 2 change logs and 1 quarantine file');
     expect(await objectsWith(MARK)).toEqual([]);
     expect(await objectsWith(id)).toEqual([]);
     const pointer = await readPointer(stack.store, 'tasks');

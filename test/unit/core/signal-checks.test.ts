@@ -101,7 +101,7 @@ describe('A request to a mirror', () => {
 });
 
 describe('An answer to a request', () => {
-  it.each([report, failed, { ...report, purged: { snapshots: 1, changeLogs: 2 } }])(
+  it.each([report, failed, { ...report, purged: { snapshots: 1, changeLogs: 2, quarantineFiles: 1 } }])(
     'is well-formed: %j',
     (one) => {
       expect(runAnswerProblem({ requestId: 'a', report: one })).toBeNull();

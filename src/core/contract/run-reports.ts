@@ -249,7 +249,7 @@ export interface DryRunInput extends Pick<DryRunRequest, 'cells' | 'audit'> {
 export interface PurgeCounts {
   readonly snapshots: number;
   readonly changeLogs: number;
-  /** Files of quarantined records. Absent: none. */
+  /** Files of quarantined records. Absent: an earlier build has purged. */
   readonly quarantineFiles?: number;
 }
 

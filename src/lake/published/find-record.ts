@@ -58,7 +58,7 @@ export async function findRecord(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<PurgeCounts> {
   await checkLayoutOf(store, resource);
-  const files = await countQuarantined(store, resource, { values, configured, signal });
+  const quarantineFiles = await countQuarantined(store, resource, { values, configured, signal });
   const found = { snapshots: 0, changeLogs: 0 };
   for (const tree of ['snapshots', 'changes'] as const) {
     for (const at of (await listRuns(store, resource, tree)).values()) {
@@ -69,7 +69,7 @@ export async function findRecord(
       else found.changeLogs++;
     }
   }
-  return { ...found, ...(files > 0 && { quarantineFiles: files }) };
+  return { ...found, quarantineFiles };
 }
 
 async function countQuarantined(

@@ -70,11 +70,7 @@ export async function purgeRecord(deps: ActivityDeps, input: PurgeRecordInput): 
   onRefused(await removeStaged(store, input, signal));
   const quarantined = await purgeQuarantine(store, settings, profiles, input, signal);
   onRefused(quarantined.refused);
-  const purged = {
-    snapshots: 0,
-    changeLogs: 0,
-    ...(quarantined.files > 0 && { quarantineFiles: quarantined.files }),
-  };
+  const purged = { snapshots: 0, changeLogs: 0, quarantineFiles: quarantined.files };
   const folders = await listFolders(store, input.resource);
   const purge = { values: input.key, by: input.runId, masking: settings, onRefused, signal };
   for (const runId of new Set([...folders.snapshots.keys(), ...folders.changes.keys()])) {

@@ -70,17 +70,22 @@ export interface Slice {
   readonly to: number;
 }
 
-/** Consecutive chunks in key order. */
+/** Consecutive chunks in key order, with the chunks of replaced rows (`isTwin`) before each. */
 interface Run {
   readonly from: number;
   to: number;
   bytes: number;
 }
 
+/** A merge gives up to three sorted sequences: the newest rows, replaced rows that differ, and those that are a proof. */
+const MOST_SEQUENCES = 3;
+
 /**
  * The chunks of one reading of the list that should be merged next, so that a merge of all chunks interleaves fewer than
- * `MAX_OVERLAP` runs; `null` if that is so. It takes as few runs as that needs, and those with the fewest bytes, so a run
- * that has been merged is merged again only if all others have been merged, too.
+ * `MAX_OVERLAP` runs; `null` if that is so, or no merge helps. It takes as few runs as that needs, and those with the fewest bytes, so a
+ * run that has been merged is merged again only if all others have been merged, too.
+ *
+ * Replaced rows are merged with the chunk that replaces them, never alone: then each merge leaves fewer runs.
  *
  * Chunks of different chains are not merged: a key that one chain repeats shows that the list shifted.
  *
@@ -91,7 +96,8 @@ export function nextSlice(chunks: readonly StagedChunk[], others: readonly Stage
   if (chunks.length + others.length < MAX_OVERLAP) return null;
   const overlap = maxOverlap([...others, ...chunks]);
   if (overlap < MAX_OVERLAP) return null;
-  const wanted = Math.min(MAX_OVERLAP, overlap - MAX_OVERLAP + 2);
+  const sequences = chunks.some(({ isTwin }) => isTwin) ? MOST_SEQUENCES : 1;
+  const wanted = Math.min(Math.floor(MAX_OVERLAP / sequences), overlap - MAX_OVERLAP + 1 + sequences);
   let best: Readonly<Run> | null = null;
   for (const runs of runsByChain(chunks)) {
     const width = Math.min(wanted, runs.length);
@@ -109,15 +115,28 @@ export function nextSlice(chunks: readonly StagedChunk[], others: readonly Stage
 /** Divides the chunks into chains, and those into sorted sequences. */
 function runsByChain(chunks: readonly StagedChunk[]): Run[][] {
   const chains: Run[][] = [];
+  let before: StagedChunk | null = null;
+  let twins = { from: 0, bytes: 0 };
   for (const [at, chunk] of chunks.entries()) {
-    const before = chunks[at - 1];
-    if (before === undefined || before.chain !== chunk.chain) chains.push([]);
+    if (chunk.chain !== chunks[at - 1]?.chain || at === 0) {
+      chains.push([]);
+      before = null;
+      twins = { from: at, bytes: 0 };
+    }
+    const bytes = twins.bytes + chunk.rawBytes;
+    if (chunk.isTwin) {
+      // They precede the chunk that replaces them.
+      twins = { ...twins, bytes };
+      continue;
+    }
     const runs = chains.at(-1)!;
     const last = runs.at(-1);
-    if (last !== undefined && before!.last < chunk.first) {
+    if (last !== undefined && before !== null && before.last < chunk.first) {
       last.to = at + 1;
-      last.bytes += chunk.rawBytes;
-    } else runs.push({ from: at, to: at + 1, bytes: chunk.rawBytes });
+      last.bytes += bytes;
+    } else runs.push({ from: twins.from, to: at + 1, bytes });
+    before = chunk;
+    twins = { from: at + 1, bytes: 0 };
   }
   return chains;
 }

@@ -7,7 +7,7 @@ import { BLOCK_BYTES, PartWriter, type RowRun } from '../part/part-writer.js';
 import { type Column, headerRow } from '../rows/data-columns.js';
 import { newestOf, type VersionRules } from '../rows/newer.js';
 import type { Profile } from '../rows/profile.js';
-import { isTombstone, payloadAt } from '../rows/row.js';
+import { areTwins, twinOf } from '../rows/twin.js';
 import type { ObjectStore } from '../store/index.js';
 import type { RowBuffer } from './row-buffer.js';
 import type { SortedRows } from './sort-rows.js';
@@ -46,7 +46,7 @@ export async function writeChunk(
     if (own.length === 0) continue;
     const name = `${isProof ? 'proof' : 'twin'}-${nameOf(key)}`;
     const twin = await write(inFolder(folderOf(key), name), own);
-    written.push(isProof ? { ...twin, isProof } : twin);
+    written.push({ ...twin, isTwin: true, ...(isProof && { isProof }) });
   }
   return { chunk, twins: written, duplicates: buffer.rows - order.length };
 }
@@ -178,7 +178,7 @@ class PaddedRows {
   }
 }
 
-/** A replaced row that differs from the row of its key, and whether both were on one page. */
+/** A replaced row that differs from the row of its key, and whether one page had different rows of the key. */
 interface Twin {
   readonly at: number;
   readonly isProof: boolean;
@@ -194,23 +194,26 @@ function newestInOrder(
   if (buffer.ascending) return { order, twins };
   const kept = new Uint32Array(order.length);
   let keys = 0;
+  let last = 0;
   for (const at of order) {
     const before = kept[keys - 1];
     if (before === undefined || !isSame(before, at)) kept[keys++] = at;
     else {
-      const isKnown = twins.length > 0 && isSame(twins.at(-1)!.at, at);
-      const isTwin = !isKnown && areTwins(rows.text(before), rows.text(at));
+      const known = twins.length > 0 && isSame(twins.at(-1)!.at, at) ? twins.pop()! : null;
+      // On a page with different rows of a key, two in turn differ.
+      const isProof = buffer.areOnePage(last, at) && areTwins(rows.text(last), rows.text(at));
       const winner = newerAt(before, at, rows, rules);
       kept[keys - 1] = winner;
-      if (isTwin) twins.push({ at: winner === at ? before : at, isProof: buffer.areOnePage(before, at) });
+      const replaced = [...(known === null ? [] : [known.at]), winner === at ? before : at];
+      const twin = twinOf(
+        rows.text(winner),
+        replaced.map((one) => rows.text(one)),
+      );
+      if (twin !== null) twins.push({ at: replaced[twin]!, isProof: isProof || known?.isProof === true });
     }
+    last = at;
   }
   return { order: kept.subarray(0, keys), twins };
-}
-
-/** Whether two live rows of a key have different values. */
-function areTwins(a: ByteString, b: ByteString): boolean {
-  return !isTombstone(a) && !isTombstone(b) && a.slice(payloadAt(a)) !== b.slice(payloadAt(b));
 }
 
 /** The position of the newer of two rows of a key, which gets the values that it takes over. */

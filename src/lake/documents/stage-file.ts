@@ -19,7 +19,12 @@ export interface StagedChunk extends Pick<PublishedPart, 'key' | 'rows' | 'bytes
   /** Number of rows dropped because a newer row of this chunk, or of the chunks merged into it, has the same key; absent for none. */
   readonly repeated?: number;
   /**
-   * Whether its rows were on one page with other rows of their keys, which proves that the key is not unique; absent: not.
+   * Whether its rows differ from newer ones, in a later chunk of the chain, that replaced them: at most one row of each key. The key may
+   * not be unique. Absent: they are the newest of their keys in what was staged together.
+   */
+  readonly isTwin?: true;
+  /**
+   * Whether one page had different rows of each of its keys, which proves that the key is not unique; absent: not.
    */
   readonly isProof?: true;
   /** CRC-32 of its block index. */

@@ -17,6 +17,7 @@ import {
   toTombstone,
   withValuesOf,
 } from '../../lake/rows/row.js';
+import { twinOf } from '../../lake/rows/twin.js';
 import { byKey, lowerBound } from '../key-ranges.js';
 import { MergeCounts, type ShiftSigns } from '../merge-result.js';
 import type { DifferingColumns } from './differing-columns.js';
@@ -31,8 +32,17 @@ interface MergeOptions extends Omit<KeyMerge, 'counts'> {
   readonly signs?: Tally | undefined;
   /** Called for each key that is not unique, with its different rows, which are then set aside. Default: the newest row counts. */
   readonly onTwins?: ((rows: readonly ByteString[]) => void) | undefined;
+  /** Where one replaced row of each key goes that has different rows. Default: replaced rows are dropped. */
+  readonly twins?: TwinOutputs | undefined;
   /** Called after each block or run of rows. It may throw to stop the merge. */
   readonly onProgress?: ((counts: MergeCounts) => void) | undefined;
+}
+
+/** Where rows go that differ from the newest row of their key, so that a later merge sees them (`twinOf`). */
+export interface TwinOutputs {
+  /** For rows that prove that the key is not unique, as their source says. */
+  readonly proof: RowOutput;
+  readonly others: RowOutput;
 }
 
 type Merge = MergeOptions & KeyMerge;
@@ -96,13 +106,16 @@ async function observeBlocks(observer: RowObserver, taken: PackedBlocks): Promis
   }
 }
 
-function mustFlush({ snapshot, changes }: MergeOptions): boolean {
-  return snapshot.mustFlush || changes?.mustFlush === true;
+function mustFlush({ snapshot, changes, twins }: MergeOptions): boolean {
+  const isFull = snapshot.mustFlush || changes?.mustFlush === true;
+  return isFull || (twins !== undefined && (twins.others.mustFlush || twins.proof.mustFlush));
 }
 
-async function flush({ snapshot, changes }: MergeOptions): Promise<void> {
+async function flush({ snapshot, changes, twins }: MergeOptions): Promise<void> {
   await snapshot.flush();
   await changes?.flush();
+  await twins?.others.flush();
+  await twins?.proof.flush();
 }
 
 /** Whether a block's key range contains one of the sorted keys. Such a block must be opened. */
@@ -144,6 +157,8 @@ async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
   // Most keys have one row, so that nothing is to be compared.
   let first: { readonly source: MergeSource; readonly row: ByteString } | null = null;
   let twins: Twins | null = null;
+  const all: ByteString[] | null = merge.twins === undefined ? null : [];
+  let isProof = false;
   for (let top = heap.top; top !== undefined && top.key === key; top = heap.top) {
     if (!top.isOpen) await top.open();
     const row = top.row();
@@ -159,6 +174,10 @@ async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
           twins.add(top, row);
         }
       }
+      if (all !== null) {
+        all.push(row);
+        isProof ||= top.isProof;
+      }
       if (top.isLast) last++;
       else others++;
       mayBeMissed &&= top.mayBeMissed;
@@ -172,6 +191,8 @@ async function mergeEqual(merge: Merge, heap: SourceHeap): Promise<void> {
     signs.repeated += last - 1;
     if (others === 0) signs.found++;
   }
+  const twin = all === null || fetched === null ? null : twinOf(fetched, all);
+  if (twin !== null) merge.twins![isProof ? 'proof' : 'others'].add(key, all![twin]!);
   const proof = twins?.proof() ?? null;
   const known = changesIn(counts);
   if (proof !== null) {

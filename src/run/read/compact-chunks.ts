@@ -103,33 +103,42 @@ interface MergeOptions extends Pick<LongerRunsOptions, 'staging' | 'run' | 'drai
   readonly stop: AbortSignal;
 }
 
-/** Merges a slice of the chunks by key; the newest row wins. Returns the stage with the merged chunk in their place. */
+/**
+ * Merges a slice of the chunks by key; the newest row wins. Returns the stage with the merged chunk in their place, and before it,
+ * as before any chunk, replaced rows that differ.
+ */
 export async function mergeSlice(options: MergeOptions, stage: Stage, { from, to }: Slice): Promise<Stage> {
   const before = stage.chunks.slice(from, to);
-  const after = await mergeChunks(options, before, stage);
-  const dropped = rowsOf(before) - rowsOf(after);
+  const { newest, twins, isRepeated } = await mergeChunks(options, before, stage);
+  const dropped = rowsOf(before) - rowsOf(newest) - rowsOf(twins);
   const { chain } = before[0]!;
   const repeated = before.reduce((sum, chunk) => sum + (chunk.repeated ?? 0), dropped);
-  const run = after.map((chunk, at) => ({
-    ...chunk,
-    runId: options.run.runId,
-    ...(chain === undefined ? {} : { chain }),
-    ...(at === 0 ? { repeated } : {}),
-  }));
+  const of = { runId: options.run.runId, ...(chain === undefined ? {} : { chain }) };
+  const after: StagedChunk[] = [
+    ...twins.map((chunk) => ({ ...chunk, ...of })),
+    ...newest.map((chunk, at) => ({ ...chunk, ...of, ...(at === 0 ? { repeated } : {}) })),
+  ];
   return {
     ...stage,
-    chunks: stage.chunks.toSpliced(from, to - from, ...run),
+    chunks: stage.chunks.toSpliced(from, to - from, ...after),
     duplicates: stage.duplicates + dropped,
     // As within one chunk: a key that the current chain repeats shows that the list shifted.
-    shifted: stage.shifted || (dropped > 0 && chain === stage.chain),
+    shifted: stage.shifted || (isRepeated && chain === stage.chain),
   };
+}
+
+interface MergedChunks {
+  readonly newest: readonly StagedChunk[];
+  readonly twins: readonly StagedChunk[];
+  /** Whether several rows had one key. */
+  readonly isRepeated: boolean;
 }
 
 async function mergeChunks(
   { staging, run, stop, draining }: MergeOptions,
   chunks: readonly StagedChunk[],
   { columns }: Stage,
-): Promise<StagedChunk[]> {
+): Promise<MergedChunks> {
   const { store } = staging;
   const { csv } = run.resource;
   const isPlain = chunks.every(({ key }) => framingOfChunk(key) === plainFraming);
@@ -139,16 +148,18 @@ async function mergeChunks(
   const signal = AbortSignal.any([stop, ended.signal]);
   // Each open chunk listens to it.
   setMaxListeners(0, signal);
-  const output = new PartSeries(store, {
-    framing,
-    header: headerRow(columns, csv),
-    columns: columns.length,
-    signal,
-    partKey: (n) => staging.key(staging.own('run', n, `-${token}${framing.extension}`)),
-    maxParts: Number.POSITIVE_INFINITY,
-    partBytes: PIECE_BYTES,
-    blockBytes: BLOCK_BYTES,
-  });
+  const seriesOf = (what: string): PartSeries =>
+    new PartSeries(store, {
+      framing,
+      header: headerRow(columns, csv),
+      columns: columns.length,
+      signal,
+      partKey: (n) => staging.key(staging.own(what, n, `-${token}${framing.extension}`)),
+      maxParts: Number.POSITIVE_INFINITY,
+      partBytes: PIECE_BYTES,
+      blockBytes: BLOCK_BYTES,
+    });
+  const outputs = { newest: seriesOf('run'), others: seriesOf('twin'), proof: seriesOf('proof') };
   const names = columns.map(({ name }) => name);
   try {
     const range = { from: null, to: null };
@@ -157,9 +168,10 @@ async function mergeChunks(
       written: { columns, profile: run.resource },
       bufferBytes: BUFFER_BYTES,
     });
-    await mergeRows({
+    const counts = await mergeRows({
       sources,
-      snapshot: output,
+      snapshot: outputs.newest,
+      twins: outputs,
       changes: null,
       gone: new Set(),
       deletes: 'keep',
@@ -173,9 +185,14 @@ async function mergeChunks(
         signal.throwIfAborted();
       },
     });
-    return (await output.finish()).map((part) => toChunk(part, columns.length));
+    const finish = async (series: PartSeries, more: Partial<StagedChunk>): Promise<StagedChunk[]> =>
+      (await series.finish()).map((part) => ({ ...toChunk(part, columns.length), ...more }));
+    const newest = await finish(outputs.newest, {});
+    const others = await finish(outputs.others, { isTwin: true });
+    const proof = await finish(outputs.proof, { isTwin: true, isProof: true });
+    return { newest, twins: [...others, ...proof], isRepeated: counts.duplicates > 0 };
   } catch (error) {
-    await output.abort();
+    await Promise.all(Object.values(outputs).map((series) => series.abort()));
     throw error;
   } finally {
     // Ends reads ahead that nothing waits for.

@@ -61,10 +61,14 @@ describe('A merged chunk', () => {
       [await chunk(0, ['a:2', 'c:1', 'e:1'], {}, 2), await chunk(0, ['a:1', 'b:1', 'c:1:later'])],
       0,
     );
-    expect(chunks).toHaveLength(1);
-    expect(await rowsOf(chunks[0]!)).toEqual(['a:2:', 'b:1:', 'c:1:later', 'e:1:']);
-    expect(chunks[0]).toMatchObject({ rows: 4, first: 'a', last: 'e', columns: 3, chain: 0, repeated: 2 });
-    expect({ duplicates, shifted }).toEqual({ duplicates: 12, shifted: true });
+    const [twins, newest] = chunks;
+    expect(chunks).toHaveLength(2);
+    expect(await rowsOf(newest!)).toEqual(['a:2:', 'b:1:', 'c:1:later', 'e:1:']);
+    expect(newest).toMatchObject({ rows: 4, first: 'a', last: 'e', columns: 3, chain: 0, repeated: 0 });
+    // As in one chunk, what a newer row replaces and differs from it may show that the key is not unique.
+    expect(await rowsOf(twins!)).toEqual(['a:1:', 'c:1:']);
+    expect(twins).toMatchObject({ rows: 2, chain: 0, isTwin: true });
+    expect({ duplicates, shifted }).toEqual({ duplicates: 10, shifted: true });
   });
 
   it('takes the place of its chunks, and shows no shift of a later chain', async () => {
@@ -76,6 +80,31 @@ describe('A merged chunk', () => {
     );
     expect(chunks).toMatchObject([{ chain: 0, repeated: 3, rows: 3 }, later]);
     expect({ duplicates, shifted }).toEqual({ duplicates: 11, shifted: false });
+  });
+
+  it('keeps one replaced row of each key, the same one however the rows are divided', async () => {
+    const rows = ['a:1:one', 'a:1:six', 'a:1:two', 'a:1:one'];
+    const chunks = await Promise.all(rows.map((row) => chunk(0, [row])));
+    const [first, second] = [await merged(chunks.slice(0, 2), 0), await merged(chunks.slice(2), 0)];
+    const found = await merged([...first.chunks, ...second.chunks], 0);
+    expect(await Promise.all(found.chunks.map(rowsOf))).toEqual([['a:1:six'], ['a:1:one']]);
+    const whole = await merged(chunks, 0);
+    expect(await Promise.all(whole.chunks.map(rowsOf))).toEqual([['a:1:six'], ['a:1:one']]);
+    expect(found.duplicates).toBe(whole.duplicates);
+  });
+
+  it('keeps the proof of a page that a key is not unique', async () => {
+    const proof = await chunk(0, ['a:1:one'], { isTwin: true, isProof: true });
+    const { chunks } = await merged(
+      [await chunk(0, ['b:1:old']), proof, await chunk(0, ['a:1:two', 'b:1']), await chunk(0, ['a:1:two'])],
+      0,
+    );
+    expect(await Promise.all(chunks.map(rowsOf))).toEqual([['b:1:old'], ['a:1:one'], ['a:1:two', 'b:1:']]);
+    expect(chunks.map(({ isTwin, isProof }) => [isTwin, isProof])).toEqual([
+      [true, undefined],
+      [true, true],
+      [undefined, undefined],
+    ]);
   });
 
   it('is made of pieces that a merge can open one by one', async () => {
@@ -115,6 +144,27 @@ describe('The next merge of chunks', () => {
     expect(nextSlice(chunks, [])).toEqual({ from: 3, to: 14 });
     const alone = Array.from({ length: 80 }, (_, chain) => of(['a', 'z', 1, { chain }])).flat();
     expect(nextSlice(alone, [])).toBeNull();
+  });
+
+  const twin = { isTwin: true } as const;
+
+  it('takes replaced rows with the chunk after them, and never alone', () => {
+    const pair = [...of(['k', 'k', 1, twin]), ...of(['a', 'z', 9])];
+    const pairs = Array.from({ length: 40 }, () => pair).flat();
+    expect(nextSlice(pairs, [])).toEqual({ from: 0, to: 40 });
+    expect(nextSlice([...of(['a', 'z', 9]), ...many(80, 'k', 'k', 1, twin)], [])).toBeNull();
+    expect(nextSlice([...many(20, 'a', 'z', 9), ...pairs.slice(20)], [])).toEqual({ from: 0, to: 20 });
+  });
+
+  it('ends if each merge leaves replaced rows', () => {
+    let chunks = many(300, 'a', 'z', 9);
+    for (let slice = nextSlice(chunks, []); slice !== null; slice = nextSlice(chunks, [])) {
+      const { from, to } = slice;
+      expect(to - from).toBeLessThanOrEqual(MAX_OVERLAP);
+      const left = [...many(2, 'b', 'y', 1, twin), ...of(['a', 'z', 9 * (to - from)])];
+      chunks = chunks.toSpliced(from, to - from, ...left);
+    }
+    expect(chunks.length).toBeLessThan(MAX_OVERLAP);
   });
 
   it('ends with fewer than 64 runs, however many there are', () => {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { errorMessage } from '../../../src/core/errors.js';
 import { findRecord } from '../../../src/lake/published/find-record.js';
 import { collected } from '../../../src/lake/store/index.js';
@@ -12,7 +12,10 @@ const NOW = Date.parse('2026-11-21T02:00:00Z');
 describe('A list whose key is not unique', () => {
   let service: ListService;
   let mirror: ActivityMirror;
-  afterEach(() => service.close());
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await service.close();
+  });
 
   /** Entries 1 to 4 of projects A, B and C, in pages of so many records. */
   async function start(resource: string, pageSize: number, inMemory = true): Promise<void> {
@@ -53,6 +56,68 @@ describe('A list whose key is not unique', () => {
     expect(message).toContain('`key: [projectId, id]`');
     expect(message).not.toMatch(/A1|B1|C1/);
     expect(await quarantined()).toMatch(/^id,.*projectId.*\n1,/s);
+  });
+
+  describe('Records of one key in a list with so many slow pages that chunks are merged first', () => {
+    const PAGES = 150;
+    const TEXT = 'x'.repeat(500);
+    /** Two records of each page, and the records of the id `x`, by page. */
+    async function startSlow(resource: string, twins: Readonly<Record<number, readonly string[]>>) {
+      await start(resource, 1, false);
+      let passed = 0;
+      const now = Date.now;
+      vi.spyOn(Date, 'now').mockImplementation(() => now() + passed);
+      for (let at = 12; at < PAGES; at++) {
+        const id = `s${String(at).padStart(3, '0')}`;
+        service.records.set(id, { id, date: NOW, updatedAt: NOW - 1000, hidden: false });
+      }
+      service.rules.answer = (page) => {
+        if (page.isIncrement) return { body: envelope({ ...page, records: [], next: null }) };
+        // One or two pages are a chunk.
+        passed += 6000;
+        const own = [`a${page.at}`, `z${page.at}`].map(
+          (id) => `{"id":"${id}","note":"${page.at}","text":"${TEXT}"}`,
+        );
+        const more = (twins[page.at] ?? []).map((note) => `{"id":"x","note":"${note}"}`);
+        return { body: envelope({ ...page, records: [...own, ...more] }) };
+      };
+    }
+
+    it.each([
+      ['on one page', { 20: ['one', 'two'] }],
+      ['on one page, and again later', { 20: ['one', 'two'], 25: ['two'], 95: ['one'] }],
+      ['on two pages', { 20: ['one'], 25: ['two'] }],
+      ['on every page', Object.fromEntries(Array.from({ length: PAGES }, (_, at) => [at, [`n${at % 7}`]]))],
+    ])('stop the run if they are %s', async (_, twins) => {
+      await startSlow('badRecords: stop', twins);
+      const message = await mirror.run().then(String, errorMessage);
+      expect(message).toContain('the key (id) is not unique');
+      expect(message).toContain('`key: [note, id]`');
+    });
+
+    it('are set aside with `badRecords: quarantine`', async () => {
+      await startSlow('badRecords: quarantine', { 20: ['one', 'two'] });
+      const { warnings } = await mirror.run();
+      expect(warnings.join('\n')).toMatch(/whose key is not unique written to _quarantine/);
+      expect((await readSnapshot(mirror.store, 'entries')).rows).toHaveLength(2 * PAGES);
+      expect(await quarantined()).toMatch(/x,one[\s\S]*x,two|x,two[\s\S]*x,one/);
+    });
+
+    it('are published in the last version if the record changes while the list is read', async () => {
+      await startSlow('badRecords: stop', {});
+      let reading = 0;
+      const answer = service.rules.answer!;
+      service.rules.answer = (page) => {
+        if (page.at === 0 && !page.isIncrement) reading++;
+        const { body } = answer(page);
+        const version = `{"id":"hot","note":"${reading}-${page.at}"}`;
+        return { body: page.isIncrement ? body : body.replace('"data":[', `"data":[${version},`) };
+      };
+      await mirror.run();
+      const { rows } = await readSnapshot(mirror.store, 'entries');
+      expect(rows).toHaveLength(2 * PAGES + 1);
+      expect(rows.find(({ id }) => id === 'hot')).toMatchObject({ note: `${reading}-${PAGES - 1}` });
+    });
   });
 
   it('is right with the proposed key', async () => {

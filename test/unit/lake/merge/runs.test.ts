@@ -206,7 +206,7 @@ class Mirror {
     const staging = new Staging(lake.store, ref, 1);
     const options = { staging, run, stop, draining: () => false };
     const merged = await mergeSlice(options, stage, { from: 0, to: chunks.length });
-    expect(maxOverlap(merged.chunks)).toBe(1);
+    expect(maxOverlap(merged.chunks.filter(({ isTwin }) => !isTwin))).toBe(1);
     return { chunks: [...merged.chunks], duplicates: merged.duplicates };
   }
 
@@ -459,6 +459,32 @@ describe('A staged chunk', () => {
       ['b', '1', 'y'],
       ['c', null, 'y'],
     ]);
+  });
+
+  const notesOf = async (key: ObjectKey) => (await readPart(lake.store, key)).map(({ cells }) => cells[2]);
+
+  it('has next to it, for a key with different rows, the one whose values sort first', async () => {
+    const again = ['two', 'one', 'two'].map((note) => ['a', null, note]);
+    const { rows, twins, duplicates } = await stage(buffered(again));
+    expect(rows).toEqual([['a', null, 'two']]);
+    expect(await Promise.all(twins.map(({ key }) => notesOf(key)))).toEqual([['one']]);
+    expect(duplicates).toBe(2);
+    expect((await stage(buffered(['one', 'one'].map((note) => ['a', null, note])))).twins).toEqual([]);
+  });
+
+  it('has a proof that a key is not unique from each page with different rows of it', async () => {
+    const buffer = new RowBuffer();
+    for (const page of [
+      [['a', '9', 'one']],
+      [
+        ['a', '1', 'two'],
+        ['a', '2', 'six'],
+      ],
+    ])
+      buffer.addAll(buffered(page));
+    const { twins, rows } = await stage(buffer, newerRows(1, profileOf().csv));
+    expect(rows).toEqual([['a', '9', 'one']]);
+    expect(twins).toMatchObject([{ rows: 1, isTwin: true, isProof: true }]);
   });
 
   it('has many blocks where rows are large, so that a merge can leave most of them alone', async () => {

@@ -179,10 +179,16 @@ export class RejectedError extends ServiceError {
   override readonly kind = 'rejected';
   /** Whether the service's message may be cut. Then its wording proves nothing. */
   readonly isCut: boolean;
+  /** What the body says besides the message, redacted and shortened, for classification by wording; empty: nothing. */
+  readonly details: string;
 
-  constructor(message: string, options: ServiceErrorOptions & { readonly isCut?: boolean } = {}) {
+  constructor(
+    message: string,
+    options: ServiceErrorOptions & { readonly isCut?: boolean; readonly details?: string } = {},
+  ) {
     super(message, options);
     this.isCut = options.isCut ?? false;
+    this.details = options.details ?? '';
   }
 }
 

@@ -25,7 +25,7 @@ import {
 import type { HttpResponse } from './exchange.js';
 import { boundMessage, quoteText, type Redactor, safeCause } from './redact.js';
 import { MAX_REDIRECTS } from './redirect.js';
-import { ReportedError, serviceMessage } from './service-message.js';
+import { ReportedError, serviceDetails, serviceMessage } from './service-message.js';
 import { isMarked, meaningOfWrite } from './write-meaning.js';
 
 type Failure = Extract<HttpResponse, { kind: 'failure' }>;
@@ -123,7 +123,11 @@ export function statusError(
         ? new TransientError(missingList(sentence), { ...options, patience: 'short' })
         : new NotFoundError(what, options);
     case 'rejected':
-      return new RejectedError(what, { ...options, isCut: !response.isWhole });
+      return new RejectedError(what, {
+        ...options,
+        isCut: !response.isWhole,
+        details: serviceDetails(text, redact),
+      });
     case 'redirect':
       return new TransientError(
         `${subject(request)} answered ${status}, ${redirectText(headerOf(headers, 'location'), request)}`,

@@ -49,6 +49,39 @@ function messageIn(text: string, names: readonly string[] = ALL_NAMES): string |
   }
 }
 
+/** Other members that say what in the request an error is about. */
+const PART_NAMES = [
+  'violations',
+  'issues',
+  'problems',
+  'fields',
+  'fielderrors',
+  'validationerrors',
+  'invalidparams',
+  'params',
+  'parameters',
+  'causes',
+] as const;
+const DETAIL_NAMES: ReadonlySet<string> = new Set([...ALL_NAMES, ...PART_NAMES]);
+/** Enough for the parts of a request. */
+const MAX_DETAIL_CHARS = 2000;
+
+/**
+ * What an error's body says besides its message, such as `"details": [{"field": "limit"}]`, with the names of members: some services name
+ * a part of the request only there. It is redacted, for classification by wording; empty if the body is no JSON object or array.
+ */
+export function serviceDetails(text: string, redact: Redactor): string {
+  try {
+    const body: unknown = JSON.parse(text);
+    if (typeof body !== 'object' || body === null) return '';
+    const members = Object.entries(body).filter(([name]) => DETAIL_NAMES.has(plainName(name)));
+    const details = Array.isArray(body) ? body : Object.fromEntries(members);
+    return quoteText(JSON.stringify(details), redact, MAX_DETAIL_CHARS);
+  } catch {
+    return '';
+  }
+}
+
 /** One word, as a program reads it. The description next to it says more. */
 const CODE = /^[\w.:/-]{1,100}$/;
 

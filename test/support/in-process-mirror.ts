@@ -108,7 +108,7 @@ export class ActivityMirror extends MirrorDriver {
   }
 
   /** Uses other settings from the next run on. */
-  protected async use(settings: Settings): Promise<void> {
+  async use(settings: Settings): Promise<void> {
     const before = this.#connections;
     this.#connections = openConnections(settings, { draining: () => this.draining });
     await before.close();

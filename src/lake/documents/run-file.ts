@@ -85,6 +85,10 @@ export interface RunFile
   readonly giveUpAfterMs: number;
   /** Rows per page that it begins with. */
   readonly pageSize: number;
+  /** A smaller size that the service has accepted before, if the run begins with a larger one. Absent: it does not, or none is known. */
+  readonly acceptedPageSize?: number;
+  /** Whether it reads everything only because that is due once per `sync.reconcileEvery`. Absent: no. */
+  readonly isOnlyDue?: true;
   /** What shapes the run's rows, oldest first; the last one is the run's settings. */
   readonly shapes: readonly Shape[];
   /** `null`: the settings that shape rows are those of the base snapshot. */

@@ -175,12 +175,24 @@ export async function prepareRun(
   const clocks = pages?.clocks ?? { temporal: now(), worker: worker(), store: store.serverTime() };
   const { runId, startedAt, nominalStart, acceptChecks } = input;
   const { sync, http, retention, retries } = settings;
+  const pageSize = sizeToTry(input.pageSize, sync.pageSize) ?? sync.pageSize;
+  const acceptedPageSize = input.pageSize?.learned ?? before?.fullRead?.pageSize ?? pageSize;
+  const isOnlyDue =
+    mode === 'full' &&
+    audit === null &&
+    input.mode === 'increment' &&
+    isDue &&
+    !(mustReadAll || input.reconcile || mustReturn) &&
+    // Without a due date, a list that shifted is read again, too.
+    !isFullReadDue(before.fullRead, input.startedAt, null);
   const left = new Set([leftBehind, newest].filter((runId) => runId !== null));
   const run: RunFile = {
     ...{ ...request, runId, startedAt, nominalStart, ...(acceptChecks && { acceptChecks }) },
     ...{ sync, http, retention, tables: used.tables, giveUpAfterMs: retries.giveUpAfterMs },
     allowDeletes: input.allowDeletes,
-    pageSize: sizeToTry(input.pageSize, sync.pageSize) ?? sync.pageSize,
+    pageSize,
+    ...(acceptedPageSize < pageSize && { acceptedPageSize }),
+    ...(isOnlyDue && { isOnlyDue }),
     onPublished: input.dryRun === undefined ? hookOf(settings) : null,
     ...(input.dryRun && { dryRun: { cells: input.dryRun.cells ?? null } }),
     ...(audit && { audit }),

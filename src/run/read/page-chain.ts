@@ -28,6 +28,7 @@ import type { RunFile } from '../../lake/documents/run-file.js';
 import type { SortKey } from '../../lake/rows/row.js';
 import { finalFailure, transientFailure } from '../failures.js';
 import { showsSame, timesOf } from './continue-by-time.js';
+import { dueAdvice } from './due-advice.js';
 import type { Page, PageReader } from './page-reader.js';
 import { cursorHash } from './position.js';
 import { type ChainPosition, PrefetchedPage } from './prefetched-page.js';
@@ -118,6 +119,8 @@ export class PageChain {
   #evidence: ReadingEvidence;
   /** When the current chain began, or this call, on the workflows' clock. */
   #began: number;
+  /** The last page size that the service has accepted, rows. */
+  #accepted: number;
   /** How often the first page was requested again because of a clock. */
   #setbacks = 0;
   /** Whether the service has rejected the current cursor once. */
@@ -137,6 +140,8 @@ export class PageChain {
     this.#at = { cursor, updatedSince, chain, restarts, shrinks, pageSize, refusedSince, latest, round };
     this.#seen = seen;
     this.#evidence = options.evidence;
+    const isFirst = chain === 0 && cursor === null;
+    this.#accepted = isFirst ? (options.run.acceptedPageSize ?? pageSize) : pageSize;
     this.#began = options.now();
     this.signal = AbortSignal.any([options.signal, this.#closing.signal]);
   }
@@ -287,7 +292,7 @@ export class PageChain {
     const tooLarge = isTooLarge(error);
     if (!tooLarge && !mayBeTooHeavy(error)) throw error;
     const from = this.#at;
-    if (isSmallest(from)) throw await this.#unreachable(error, from);
+    if (isSmallest(from)) return this.#atSmallest(error, from);
     for (const smaller of smallerPages(from)) {
       const page = await this.#try(smaller);
       if (page === null) continue;
@@ -318,17 +323,30 @@ export class PageChain {
     }
   }
 
-  /** The failure of a page that fails at every size, although the service answers others: its place can be said. */
-  async #unreachable(error: unknown, from: ChainPosition): Promise<unknown> {
+  /**
+   * After a failure of a page that cannot be smaller. If the service answers another page, the outage may just have ended, so the page
+   * is requested once more.
+   *
+   * @returns the page
+   * @throws the failure, final if other pages work
+   */
+  async #atSmallest(error: unknown, from: ChainPosition): Promise<ReceivedPage<Page>> {
     const first = await this.#try({ ...from, cursor: null });
-    if (first === null || !(error instanceof ServiceError)) return error;
+    if (first === null || !(error instanceof ServiceError)) throw error;
     this.#drop(first.value);
+    const again = isTooLarge(error) ? null : await this.#try(from);
+    if (again !== null) return again;
+    throw this.#unreachable(error, from);
+  }
+
+  /** The failure of a page that fails at every size, although the service answers others: its place can be said. */
+  #unreachable(error: ServiceError, from: ChainPosition): Error {
     const { name } = this.#options.run.resource;
     return finalFailure(
       'Transient',
       `${name}: the page after record ${this.#evidence.records} (page ${this.#pages + 1}) fails with each of ${1 + from.shrinks} page sizes, ` +
         `down to ${from.pageSize} records, although other pages work. What is behind it cannot be reached${this.#shortfall()}. Nothing was ` +
-        `published. ${sentence(error.message)} Report it to the service's support.`,
+        `published. ${sentence(error.message)} Report it to the service's support.${dueAdvice(this.#options.run)}`,
       { resource: name },
     );
   }
@@ -337,6 +355,7 @@ export class PageChain {
     const cursor = received.value.nextCursor;
     const nextCursor = cursor === null || this.#isEnd(cursor) ? null : cursor;
     this.#retried = false;
+    this.#accepted = this.#at.pageSize;
     if (nextCursor !== null && Buffer.byteLength(nextCursor) > MAX_CURSOR_BYTES)
       throw this.#longCursor(nextCursor);
     if (nextCursor !== null) {
@@ -396,7 +415,7 @@ export class PageChain {
     return finalFailure(
       'BrokenPromise',
       `${resource.name}: the service returned the same nextCursor twice within one reading of the list ` +
-        `(updatedSince ${updatedSince ?? 'absent'}). Nothing was published. ${advice}`,
+        `(updatedSince ${updatedSince ?? 'absent'}). Nothing was published. ${advice}${dueAdvice(this.#options.run)}`,
       { resource: resource.name },
     );
   }
@@ -405,9 +424,11 @@ export class PageChain {
   #otherFirstPage(error: RejectedError | NotFoundError): void {
     if (this.#at.round !== undefined) throw this.#expires(error);
     if (error instanceof NotFoundError) throw this.#noList('has no list', 404);
-    const { status, serviceMessage } = error;
+    const { status, serviceMessage, details } = error;
     const says = serviceMessage ?? '';
-    const other = otherFirstPage(this.#at, { status, says }, this.#options.orSince);
+    const { orSince } = this.#options;
+    const rejection = { status, message: says, details };
+    const other = otherFirstPage(this.#at, rejection, { orSince, accepted: this.#accepted });
     if (other === null)
       throw status === 410 ? this.#noList(`has ended the list (${says || 'no reason'})`, 410) : error;
     const { at, refused } = other;
@@ -501,7 +522,7 @@ export class PageChain {
         'BrokenPromise',
         `${name}: the cursors of the list end before it does, and part ${round.number + 1} of it, read by "${updatedAtField}" from ` +
           `${round.since}, brought no later time in ${took} and ${this.#pages} pages of up to ${this.#at.pageSize} records. Nothing was ` +
-          `published. ${sentence(error.message)} Set a larger \`sync.pageSize\` or a smaller \`sync.overlap\`, or ask its support how long lists are read.`,
+          `published. ${sentence(error.message)} Set a larger \`sync.pageSize\` or a smaller \`sync.overlap\`, or ask its support how long lists are read.${dueAdvice(this.#options.run)}`,
         { resource: name },
       );
     const short = this.#shortfall();
@@ -514,7 +535,7 @@ export class PageChain {
       `${name}: in each of ${1 + MAX_RESTARTS} readings, the service no longer accepted its own cursor, last after ${took} and ` +
         `${this.#pages} pages of up to ${this.#at.pageSize} records${short}. ${cause}. Larger pages were tried. ` +
         `Nothing was published. ${sentence(error.message)} Set a larger \`sync.pageSize\` if the service accepts it, or ask its support how ` +
-        `long lists are read. ${updatedAtField === null ? IN_PARTS : `It is not shown that the list is in the order of "${updatedAtField}", so it was not read in parts.`}`,
+        `long lists are read. ${updatedAtField === null ? IN_PARTS : `It is not shown that the list is in the order of "${updatedAtField}", so it was not read in parts.`}${dueAdvice(this.#options.run)}`,
       { resource: name },
     );
   }

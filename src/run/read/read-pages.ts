@@ -22,6 +22,7 @@ import { afterList, endedBy, nextOf, toNextPhase } from '../run-journal.js';
 import { showKey } from '../show-organization.js';
 import type { RunAt, Staging } from '../staging.js';
 import { withLongerRuns } from './compact-chunks.js';
+import { dueAdvice } from './due-advice.js';
 import { describeRepetition, marksToCheck, readBounds } from './endless-list.js';
 import { type FetchedPage, PageChain } from './page-chain.js';
 import { PageReader } from './page-reader.js';
@@ -269,7 +270,7 @@ function throwIfEndless(run: RunFile, { ahead, progress }: Stager, now: number):
     'BrokenPromise',
     `${name}: the list does not end (updatedSince ${updatedSince ?? 'absent'}, ${readPages} pages read): ` +
       `${describeRepetition(repetition)}. Nothing was published. Report it to the service's support. If the service filters ` +
-      'its lists after paging, a larger `sync.pageSize` gives fewer such pages.',
+      `its lists after paging, a larger \`sync.pageSize\` gives fewer such pages.${dueAdvice(run)}`,
     { resource: name },
   );
 }

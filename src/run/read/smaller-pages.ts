@@ -49,22 +49,37 @@ interface OtherFirstPage {
   readonly refused?: UtcSeconds;
 }
 
+/** What a service says about a first page that it rejects. */
+interface Rejection {
+  readonly status: number | null;
+  readonly message: string;
+  /** What its body says besides the message. */
+  readonly details: string;
+}
+
 /**
  * Another request for a first page that the service has rejected. A time that it refuses is not sent again: changes are
  * requested from an hour earlier, or everything is read. Otherwise the limit may be too large.
  *
  * @param orSince as in the stage
+ * @param accepted the last size that the service has accepted. A larger one is the run's own trial, so it is taken back before a
+ *   time is given up that has worked so far
  * @returns `null`: there is no other
  */
 export function otherFirstPage(
   at: ChainPosition,
-  { status, says }: { readonly status: number | null; readonly says: string },
-  orSince: UtcSeconds | undefined,
+  { status, message, details }: Rejection,
+  { orSince, accepted }: { readonly orSince?: UtcSeconds | undefined; readonly accepted: number },
 ): OtherFirstPage | null {
   const { updatedSince, pageSize, refusedSince } = at;
-  const isAboutSize = status === PAYLOAD_TOO_LARGE || (LIMIT_WORDS.test(says) && !TIME_WORDS.test(says));
+  const isTelling = [LIMIT_WORDS, TIME_WORDS, TOO_NEW].some((words) => words.test(message));
+  const says = isTelling ? message : details;
+  const [hasLimit, hasTime] = [LIMIT_WORDS.test(says), TIME_WORDS.test(says)];
+  const isAboutSize = status === PAYLOAD_TOO_LARGE || (hasLimit && !hasTime);
   if (updatedSince === null || isAboutSize)
     return status === GONE || pageSize <= 1 ? null : { at: withSize(at, half(pageSize)) };
+  const isAboutTime = status === GONE || ((hasTime || TOO_NEW.test(says)) && !hasLimit);
+  if (pageSize > accepted && !isAboutTime) return { at: withSize(at, Math.max(accepted, half(pageSize))) };
   if (orSince !== undefined && orSince > updatedSince) return { at: { ...at, updatedSince: orSince } };
   const earlier = toUtcSeconds(Date.parse(updatedSince) - TOO_NEW_MS);
   const isNew = TOO_NEW.test(says) && refusedSince === undefined;

@@ -113,6 +113,27 @@ describe('Pages that are too heavy', () => {
     expect(error).not.toContain('sync.pageSize');
   });
 
+  it.each([
+    ['after five new starts', 1000, 31, 4000],
+    ['at one record per page', 2, 1, 30],
+  ])('are requested once more after an outage of a second, %s', async (_, pageSize, works, rows) => {
+    const list = numberedList(rows);
+    let failures = 3;
+    const { result, error } = await read({
+      run: { pageSize },
+      answer: (asked) => {
+        if (startOf(asked) < rows / 2) return list(asked);
+        if (asked.limit > works) return { status: 500 };
+        return asked.limit === works && startOf(asked) > 0.75 * rows && failures-- > 0
+          ? 'close'
+          : list(asked);
+      },
+    });
+    expect(error).toBeNull();
+    expect(failures).toBeLessThan(0);
+    expect(result).toMatchObject({ done: true, pageSize: works });
+  });
+
   it('are given up after five new starts of a list with a page that fails at every size', async () => {
     const { error, requests } = await read({
       answer: (asked) => (startOf(asked) >= 1000 ? { status: 500 } : page(asked)),

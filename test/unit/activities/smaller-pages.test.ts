@@ -76,16 +76,36 @@ describe('A rejected first page', () => {
       all,
     ],
   ])('%s', (_, at, status, says, expected) => {
-    const found = otherFirstPage(at, { status, says }, undefined);
+    const rejection = { status, message: says, details: '' };
+    const found = otherFirstPage(at, rejection, { accepted: at.pageSize });
     expect(found?.at ?? null).toEqual(expected === null ? null : { ...at, ...expected });
     const isRefused = expected !== null && 'refusedSince' in expected;
     expect(found?.refused).toBe(isRefused ? SINCE : undefined);
   });
 
+  it.each<[what: string, message: string, details: string, pageSize: number, expected: object]>([
+    ['takes back a larger size first', 'bad request', '', 500, { pageSize: 250 }],
+    ['takes back no more than it has added', 'bad request', '', 300, { pageSize: 200 }],
+    ['takes back nothing for words about its time', 'too old', '', 500, all],
+    ['takes back nothing for words about a new time', 'not yet', '{"limit":1}', 500, hourEarlier],
+    ['takes back nothing for details about its time', 'invalid', '{"field":"updatedSince"}', 500, all],
+    ['reads details for words about its size', 'invalid', '{"field":"limit"}', 200, { pageSize: 100 }],
+    ['believes its message before details', 'limit is 100', '{"timestamp":1}', 200, { pageSize: 100 }],
+    ['has no time to give up before the size', 'limit of days', '', 500, { pageSize: 250 }],
+  ])('of changes %s', (_, message, details, pageSize, expected) => {
+    const at = { ...CHANGES, pageSize };
+    const found = otherFirstPage(at, { status: 400, message, details }, { accepted: 200 });
+    expect(found?.at).toEqual({ ...at, ...expected });
+  });
+
   it('of an audit asks only for changes since the last reading, if all changes are refused', () => {
-    const refusal = { status: 400, says: 'too old' };
-    const found = otherFirstPage({ ...CHANGES, updatedSince: EARLIER }, refusal, SINCE);
+    const refusal = { status: 400, message: 'too old', details: '' };
+    const accepted = CHANGES.pageSize;
+    const found = otherFirstPage({ ...CHANGES, updatedSince: EARLIER }, refusal, {
+      orSince: SINCE,
+      accepted,
+    });
     expect(found).toEqual({ at: CHANGES });
-    expect(otherFirstPage(CHANGES, refusal, SINCE)?.at.updatedSince).toBeNull();
+    expect(otherFirstPage(CHANGES, refusal, { orSince: SINCE, accepted })?.at.updatedSince).toBeNull();
   });
 });

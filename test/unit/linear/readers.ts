@@ -13,7 +13,7 @@ import { withResponse } from '../../../src/api/json/read-evidence.js';
 import { recordIn } from '../../../src/api/json/record-in.js';
 import { safeCause } from '../../../src/api/redact.js';
 import { redirectPath } from '../../../src/api/redirect.js';
-import { reportedError, serviceMessage } from '../../../src/api/service-message.js';
+import { reportedError, serviceDetails, serviceMessage } from '../../../src/api/service-message.js';
 import { jsonLine, textLine } from '../../../src/cli/shared/log-line.js';
 import { clip, printable, printableJson, wrap } from '../../../src/cli/shared/output.js';
 import { runnableHere } from '../../../src/cli/shared/runnable.js';
@@ -81,6 +81,7 @@ export const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   'a bounded message': boundMessage,
   'the copy of a cause': (text) => safeCause(new Error(text), redact),
   'the message of a service': (text) => serviceMessage(text, redact),
+  'the details of an error': (text) => serviceDetails(text, redact),
   'an error in a body of 200': (text) => reportedError(text),
   'a member that reports a failure': (text) =>
     reportsFailure('error', { kind: 'string', text } as Parameters<typeof reportsFailure>[1]),

@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { ConnectionSettings, Settings } from '../../../src/core/settings.js';
 import { AnswerService, pageOf } from '../../support/answer-service.js';
 import { mirrorEntries } from '../../support/entries-mirror.js';
 import { readSnapshot } from '../../support/snapshot.js';
@@ -98,6 +99,136 @@ describe('A list that ends', () => {
       'announced: entries: it is deprecated from 2023-06-30 on; it ends on 2027-05-01 (Sunset); the service warns: Use v3; ' +
         'see https://service.example/v3',
     ]);
+  });
+});
+
+/** A mirror of a service whose pages have at most so many records, and that refuses other sizes. Each run is an increment after the first. */
+function atMost(most: number, body: string, connection: string) {
+  const answer: AnswerService['answer'] = ({ query }) => {
+    if (Number(query.get('limit')) > most) return { status: 400, body };
+    if (query.has('updatedSince')) return pageOf([]);
+    const { records, next } = pageAt(query);
+    return pageOf(records, next);
+  };
+  return start(answer, `sync: { ${connection} }`);
+}
+
+const BAD_REQUEST = '{"message":"Bad Request"}';
+
+/** The settings of a mirror with other ones of `sync`. */
+function withSync(
+  { settings }: { readonly settings: ConnectionSettings },
+  sync: Partial<ConnectionSettings['sync']>,
+): Settings {
+  return { source: 'test', connections: [{ ...settings, sync: { ...settings.sync, ...sync } }] };
+}
+
+describe('A larger page that a run tries', () => {
+  const BODIES = [
+    { message: 'Validation failed', details: [{ field: 'limit', issue: 'max 100' }] },
+    { message: 'The given data was invalid.', errors: { limit: ['must not be greater than 100'] } },
+    { message: 'Bad Request' },
+    { message: 'The date of the limit is in the past' },
+  ].map((body) => JSON.stringify(body));
+
+  it.each(BODIES)('costs one request, and no time of changes, if it is refused with %s', async (body) => {
+    const { run, service } = await atMost(100, body, 'reconcileEvery: never');
+    await run();
+    for (let count = 0; count < 9; count++) {
+      const { warnings } = await run();
+      expect(warnings).toEqual([]);
+      expect(service.requests.every(({ query }) => query.has('updatedSince'))).toBe(true);
+      expect(service.requests.length).toBe(count === 6 ? 2 : 1);
+    }
+  });
+
+  it.each(BODIES)('is no time of changes after `sync.pageSize` was raised, refused with %s', async (body) => {
+    const { run, mirror, service } = await atMost(100, body, 'pageSize: 50, reconcileEvery: never');
+    await run();
+    await mirror.use(withSync(mirror, { pageSize: 1000 }));
+    const { warnings } = await run();
+    expect(warnings).toEqual([]);
+    expect(service.requests.map(({ query }) => query.get('limit'))).toEqual([
+      '1000',
+      '500',
+      '250',
+      '125',
+      '62',
+    ]);
+    expect(service.requests.every(({ query }) => query.has('updatedSince'))).toBe(true);
+  });
+
+  it.each(BODIES)('is no time of changes after a cursor has expired, refused with %s', async (body) => {
+    let lives = 3;
+    const { run, service } = await start(({ query }) => {
+      if (Number(query.get('limit')) > 20) return { status: 400, body };
+      const isChange = query.has('updatedSince');
+      if (isChange && query.has('cursor') && --lives <= 0 && lives > -2)
+        return { status: 400, body: '{"message":"The cursor has expired"}' };
+      const { records, next } = pageAt(query);
+      return pageOf(records, next);
+    }, 'sync: { pageSize: 10, reconcileEvery: never }');
+    await run();
+    const { warnings } = await run();
+    expect(warnings.join()).not.toContain('the service refused the time');
+    expect(service.requests.some(({ query }) => query.get('limit') === '100')).toBe(true);
+    expect(service.requests.every(({ query }) => query.has('updatedSince'))).toBe(true);
+  });
+
+  it('does not hide that a time is refused', async () => {
+    let isOld = false;
+    const { run, service } = await start(({ query }) => {
+      if (isOld && query.has('updatedSince'))
+        return {
+          status: 400,
+          body: '{"message":"Invalid","details":[{"field":"updatedSince","issue":"too old"}]}',
+        };
+      if (Number(query.get('limit')) > 100) return { status: 400, body: BODIES[0]! };
+      const { records, next } = pageAt(query);
+      return pageOf(records, next);
+    }, 'sync: { reconcileEvery: never }');
+    for (let count = 0; count < 7; count++) await run();
+    isOld = true;
+    const { warnings } = await run();
+    expect(warnings.join()).toContain('the service refused the time');
+    const sizes = service.requests.map(({ query }) => [query.get('limit'), query.has('updatedSince')]);
+    expect(sizes).toEqual([
+      ['124', true],
+      ['124', false],
+      ['62', false],
+    ]);
+  });
+});
+
+describe('A full read that is due, of a list that cannot be read to its end', () => {
+  it.each<[string, AnswerService['answer']]>([
+    ['a cursor that is refused', () => ({ status: 400, body: '{"message":"No records after 30"}' })],
+    ['a page that fails', () => ({ status: 500, body: '{"message":"Internal error"}' })],
+    ['a cursor that comes again', () => pageOf(RECORDS.slice(0, 8), '16')],
+    ['pages without a new record', ({ query }) => pageOf([], `${Number(query.get('cursor')) + 1}`)],
+  ])('names the setting with which increments continue (%s)', async (_, fail) => {
+    let isLong = false;
+    const { run, mirror } = await start((asked, response) => {
+      const { query } = asked;
+      if (query.has('updatedSince')) return pageOf([]);
+      if (Number(query.get('limit')) > 16) return { status: 400, body: BAD_REQUEST };
+      const { records, next, from } = pageAt(query);
+      return isLong && from + records.length > 32 ? fail(asked, response) : pageOf(records, next);
+    }, 'sync: { pageSize: 16, reconcileEvery: 2d }');
+    await run();
+    isLong = true;
+    expect(await run()).not.toHaveProperty('error');
+    for (let count = 0; count < 2; count++) {
+      const { error } = (await run()) as { error: string };
+      expect(error).toMatch(
+        /once per `sync\.reconcileEvery` \(2d\).*With `sync\.reconcileEvery: never`, increments continue/,
+      );
+    }
+    const { error } = (await run({ full: true })) as { error: string };
+    expect(error).toContain('Nothing was published');
+    expect(error).not.toContain('reconcileEvery');
+    await mirror.use(withSync(mirror, { reconcileEveryMs: null }));
+    expect(await run()).not.toHaveProperty('error');
   });
 });
 

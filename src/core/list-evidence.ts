@@ -127,29 +127,40 @@ export type ListDoubt =
 
 /**
  * How far a service's totals are believed. `proven`: the last complete full read had exactly its total; `proven-of-changes`: and a
- * list of changes had exactly its own, so it does not count the whole list; `unproven`: the full read had none or another; `window`:
- * the list has a window, so the total may count records that have left it since it was exact; `ignored`: `sync.total: ignore`.
+ * list of changes had exactly its own, so it does not count the whole list; `proven-of-list`: and it has counted the whole list in a
+ * list of changes; `unproven`: the full read had none or another; `window`: the list has a window, so the total may count records
+ * that have left it since it was exact; `ignored`: `sync.total: ignore`.
  */
-export type TotalTrust = 'proven' | 'proven-of-changes' | 'unproven' | 'window' | 'ignored';
+export type TotalTrust =
+  | 'proven'
+  | 'proven-of-changes'
+  | 'proven-of-list'
+  | 'unproven'
+  | 'window'
+  | 'ignored';
 
 /** What is known about a reading, apart from what its pages say. */
 interface ReadingFacts {
   /** `all`: the whole list; `changes`: those since a time. */
   readonly of: 'all' | 'changes';
   readonly trust: TotalTrust;
+  /** Rows of the last snapshot. Absent: none. */
+  readonly known?: number;
 }
 
 /**
  * Whether a total may show that a reading lacks records. Services that ignore the time of changes when they count have the same
- * total in each list, so the whole list says nothing about the total of changes.
+ * total in each list. Until a full read has shown which total a list of changes has, one of less than half of the known rows
+ * counts changes.
  */
-function isBelieved({ of, trust }: ReadingFacts): boolean {
-  return of === 'changes' ? trust === 'proven-of-changes' : trust !== 'ignored';
+function isBelieved({ of, trust, known = 0 }: ReadingFacts, total: number): boolean {
+  if (of === 'all') return trust !== 'ignored';
+  return trust === 'proven-of-changes' || (trust === 'proven' && 2 * total < known);
 }
 
 /** Whether a total together with another sign, such as status 206, shows that the reading is incomplete. */
-export function supports(facts: ReadingFacts): boolean {
-  return isBelieved(facts) && facts.trust !== 'window';
+export function supports(facts: ReadingFacts, total: number): boolean {
+  return isBelieved(facts, total) && facts.trust !== 'window';
 }
 
 /** Why a reading that has reached the end of its list may lack records; `null`: nothing speaks against it. */
@@ -161,8 +172,8 @@ export function doubtOf(
   const said = reading.said ?? saidAtTheEnd(reading, facts);
   if (said !== null) return { kind: 'said', words: said };
   if (fullEnd !== null) return { kind: 'full-end', words: fullEnd };
-  const total = isBelieved(facts) ? plausible(reading) : null;
-  if (total === null || records >= total) return null;
+  const total = plausible(reading);
+  if (total === null || records >= total || !isBelieved(facts, total)) return null;
   return { kind: 'total', read: records, total, isProven: facts.trust.startsWith('proven') };
 }
 
@@ -174,7 +185,7 @@ function saidAtTheEnd(reading: ReadingEvidence, facts: ReadingFacts): string | n
   if (range === null) return words;
   const total = plausible(reading);
   // The status follows from the total, and says no more than that.
-  if (total !== null && total > records) return supports(facts) ? words : null;
+  if (total !== null && total > records) return supports(facts, total) ? words : null;
   return isEnd(range, records - (lastPage ?? 0), records) ? null : words;
 }
 

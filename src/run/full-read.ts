@@ -57,10 +57,10 @@ export function nextFullRead(before: FullRead | null, run: Read): FullRead | nul
   const { pages, pageSize } = run;
   const isExact = (run.shifted ? null : run.hasExactTotal) ?? before?.hasExactTotal === true;
   // An incomplete run shows it, too. Otherwise one that is incomplete because of such a total would never be the last one.
-  const isOfChanges = run.countsChanges ?? before?.countsChanges === true;
+  const countsChanges = run.countsChanges ?? before?.countsChanges;
   const exact = {
     ...(isExact ? { hasExactTotal: true } : {}),
-    ...(isOfChanges ? { countsChanges: true } : {}),
+    ...(countsChanges === undefined ? {} : { countsChanges }),
   };
   const missed = run.missed ?? before?.missed;
   return {

@@ -507,7 +507,7 @@ export class PageChain {
   #shortfall(): string {
     const { run } = this.#options;
     const of = this.#at.updatedSince === null ? 'all' : 'changes';
-    const doubt = doubtOf(this.#evidence, { of, trust: totalTrust(run) });
+    const doubt = doubtOf(this.#evidence, { of, trust: totalTrust(run), known: run.before?.rows ?? 0 });
     return doubt?.kind === 'total' ? `: ${shortfall(run.resource.name, doubt)}` : '';
   }
 

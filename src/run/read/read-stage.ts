@@ -67,7 +67,8 @@ export function totalTrust({
   const { hasExactTotal, countsChanges } = before?.fullRead ?? {};
   if (resource.windowMs !== null) return 'window';
   if (hasExactTotal !== true) return 'unproven';
-  return countsChanges === true ? 'proven-of-changes' : 'proven';
+  if (countsChanges === undefined) return 'proven';
+  return countsChanges ? 'proven-of-changes' : 'proven-of-list';
 }
 
 /** A stage and where it is stored. */

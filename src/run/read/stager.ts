@@ -184,13 +184,14 @@ export class Stager {
     evidence: ReadingEvidence,
     { cursor, updatedSince, round, latest }: FetchedPage['next'],
   ): ListDoubt[] {
-    const trust = totalTrust(this.#options.run);
+    const { run } = this.#options;
+    const facts = { trust: totalTrust(run), known: run.before?.rows ?? 0 };
     const of = updatedSince === null ? 'all' : 'changes';
     // The last part of a list is requested as changes are.
-    const doubt = doubtOf(evidence, { of: round === undefined ? of : 'changes', trust });
+    const doubt = doubtOf(evidence, { ...facts, of: round === undefined ? of : 'changes' });
     const isProven = round !== undefined && typeof latest === 'number' && latest >= round.after;
     const { whole } = evidence;
-    const total = whole !== undefined && supports({ of, trust }) ? { total: whole } : {};
+    const total = whole !== undefined && supports({ ...facts, of }, whole) ? { total: whole } : {};
     const inParts: ListDoubt[] =
       round === undefined ? [] : [{ kind: 'in-parts', parts: round.number + 1, isProven, ...total }];
     const cut: ListDoubt[] = cursor === null ? [] : [{ kind: 'cut' }];

@@ -117,13 +117,28 @@ describe('What the pages of a reading say about the list', () => {
     expect(doubtOf(reading, { of: 'all', trust: 'proven-of-changes' })).toEqual(proven);
     expect(doubtOf(reading, { of: 'changes', trust: 'proven-of-changes' })).toEqual(changes);
     // The total may be that of the whole list, which services often count without `updatedSince`.
-    for (const trust of ['proven', 'unproven', 'ignored'] as const) {
+    for (const trust of ['proven', 'proven-of-list', 'unproven', 'ignored'] as const) {
       const ofChanges = doubtOf(reading, { of: 'changes', trust });
       expect(ofChanges).toEqual(changes?.kind === 'total' ? null : changes);
     }
     const ignored = doubtOf(reading, { of: 'all', trust: 'ignored' });
     expect(ignored).toEqual(unproven?.kind === 'total' ? null : unproven);
   });
+
+  it.each([
+    ['proven', 21, true],
+    ['proven', 20, false],
+    ['proven-of-list', 1000, false],
+    ['unproven', 1000, false],
+    ['window', 1000, false],
+    ['ignored', 1000, false],
+  ] as const)(
+    'with a total of 10 changes, trust %s and %i known rows lacks records: %s',
+    (trust, known, lacks) => {
+      const doubt = doubtOf(readingOf([[5, { total: 10 }]]), { of: 'changes', trust, known });
+      expect(doubt).toEqual(lacks ? { kind: 'total', read: 5, total: 10, isProven: true } : null);
+    },
+  );
 
   it('proves a total only if it is exact', () => {
     expect(

@@ -75,7 +75,7 @@ describe('a full read', () => {
       [true, true],
       [undefined, true],
       [true, true],
-      [true, undefined],
+      [true, false],
     ]);
   });
 

@@ -20,9 +20,13 @@ export interface FoundPointer {
  * @throws SyntaxError if the object is not a pointer or does not match its checksum; LakeLayoutError if its layout is of
  *   another version
  */
-export async function readPointerVersion(store: ObjectStore, resource: string): Promise<FoundPointer | null> {
+export async function readPointerVersion(
+  store: ObjectStore,
+  resource: string,
+  signal?: AbortSignal,
+): Promise<FoundPointer | null> {
   const key = pointerKey(resource);
-  const found = await store.readIfExists(key);
+  const found = await store.readIfExists(key, { signal });
   if (found === null) return null;
   return {
     pointer: { ...decodePointer(found.body, `${store.url}/${key}`), resource },
@@ -44,8 +48,12 @@ export async function checkLayoutOf(store: ObjectStore, resource: string): Promi
 }
 
 /** As `readPointerVersion`, without the version. */
-export async function readPointer(store: ObjectStore, resource: string): Promise<Pointer | null> {
-  return (await readPointerVersion(store, resource))?.pointer ?? null;
+export async function readPointer(
+  store: ObjectStore,
+  resource: string,
+  signal?: AbortSignal,
+): Promise<Pointer | null> {
+  return (await readPointerVersion(store, resource, signal))?.pointer ?? null;
 }
 
 /** Encodes a pointer with the version of the layout and its checksum. */

@@ -66,8 +66,8 @@ export function holdObjects(real: ObjectStore, { isHeld, onHeld }: HeldOptions):
       const { offset, length } = options.range ?? { offset: 0, length: body.length };
       return body.subarray(offset, offset + length);
     },
-    async readIfExists(key) {
-      if (!isHeld(key)) return real.readIfExists(key);
+    async readIfExists(key, options) {
+      if (!isHeld(key)) return real.readIfExists(key, options);
       const body = staged.get(key);
       return body === undefined ? null : { body, etag: '' };
     },

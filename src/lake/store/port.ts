@@ -117,7 +117,10 @@ export interface ObjectStore {
    */
   read(key: ObjectKey, options?: ReadOptions): Promise<Buffer>;
   /** Body and ETag of one version, for a later `swap`; null when absent. */
-  readIfExists(key: ObjectKey): Promise<{ body: Buffer; etag: string } | null>;
+  readIfExists(
+    key: ObjectKey,
+    options?: Pick<ReadOptions, 'signal'>,
+  ): Promise<{ body: Buffer; etag: string } | null>;
   /** As `read`, in chunks. After a broken connection it resumes at the same byte of the same version. */
   stream(key: ObjectKey, options?: ReadOptions): AsyncIterable<Buffer>;
   /**

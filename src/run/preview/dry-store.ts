@@ -21,7 +21,7 @@ export function dryStore(lake: ObjectStore, run: DryRun): ObjectStore {
   return {
     ...lake,
     read: (key, options) => lake.read(to(key), options),
-    readIfExists: (key) => lake.readIfExists(to(key)),
+    readIfExists: (key, options) => lake.readIfExists(to(key), options),
     stream: (key, options) => lake.stream(to(key), options),
     write: async (key, body, options) => there(await lake.write(to(key), body, options)),
     openWriter(key, options) {

@@ -4,9 +4,12 @@ import type { EpochMs, Millis } from '../../core/brands.js';
 import { RETRY } from '../../core/contract/activity-table.js';
 import { WRITE_BACK_WORKFLOW } from '../../core/contract/write-back.js';
 import { ageOfData } from '../../core/data-age.js';
-import { MINUTE_MS } from '../../core/duration.js';
+import { MINUTE_MS, SECOND_MS } from '../../core/duration.js';
 import { errorMessage } from '../../core/errors.js';
+import { inParallel } from '../../core/in-parallel.js';
 import type { Meter } from '../../core/metrics.js';
+import { withTimeout } from '../../core/reachability.js';
+import type { ConnectionSettings } from '../../core/settings.js';
 import { readPointer } from '../../lake/documents/pointer.js';
 import type { Connections } from './connections.js';
 
@@ -21,63 +24,92 @@ interface GaugesOptions {
   readonly onError: (message: string) => void;
 }
 
+/** Lakes that are read at the same time. */
+const LAKES_AT_ONCE = 8;
+/** The longest time that one read holds up the lakes behind it. */
+const READ_LIMIT_MS = 10 * SECOND_MS;
+
 /**
  * Measures every minute what no activity sees: the age of each resource's data by its `latest.json`, so that the age grows while
  * nothing is published, no matter which worker published last; and the open write-backs. Each round reads one small object per
- * resource, and is one list request to Temporal.
+ * resource, and is one list request to Temporal. The gauges of a lake that does not answer keep their values.
  */
-export function startGauges(options: GaugesOptions): { stop(): Promise<void> } {
+export function startGauges(options: GaugesOptions): { stop(): void } {
   const { connections, retries, onError } = options;
   const failing = new Set<string>();
   const openBatches = new Map<string, Open>();
-  let stopped = false;
-  let reading: Promise<void> | null = null;
+  /** Lakes with a read that has not ended. */
+  const pending = new Set<ConnectionSettings>();
+  const stopping = new AbortController();
+  const { signal } = stopping;
   const measured = async (id: string, what: string, measure: () => Promise<void>): Promise<void> => {
     try {
       await measure();
       failing.delete(id);
     } catch (error) {
-      if (!failing.has(id)) onError(`cannot ${what} ${id}: ${errorMessage(error)}`);
+      if (!failing.has(id) && !signal.aborted) onError(`cannot ${what} ${id}: ${errorMessage(error)}`);
       failing.add(id);
     }
   };
-  const readAll = async (): Promise<void> => {
-    for (const { name: connection, resources } of connections.settings.connections) {
-      for (const { name: resource } of resources) {
-        if (stopped) return;
-        const labels = { connection, resource };
-        retries.measure(labels);
-        await measured(`${connection}/${resource}`, 'measure the freshness of', () =>
-          measureFreshness(options, labels),
+  const readLake = async (settings: ConnectionSettings): Promise<void> => {
+    const { name: connection, resources } = settings;
+    for (const { name: resource } of resources) {
+      // A read of a network drive that hangs cannot be ended, and holds a thread: there is at most one.
+      if (signal.aborted || pending.has(settings)) return;
+      await measured(`${connection}/${resource}`, 'measure the freshness of', () => {
+        pending.add(settings);
+        const read = measureFreshness(options, { connection, resource }, signal).finally(() =>
+          pending.delete(settings),
         );
-      }
+        return withTimeout(read, READ_LIMIT_MS);
+      });
     }
-    await measured('open write-backs', 'count the', () => measureOpenBatches(options, openBatches));
   };
-  const read = (): void => {
-    // A round over many connections can take longer than the interval.
-    reading ??= readAll().finally(() => {
-      reading = null;
-    });
+  const readLakes = oneAtATime(() => inParallel(connections.settings.connections, LAKES_AT_ONCE, readLake));
+  const countBatches = oneAtATime(() =>
+    measured('open write-backs', 'count the', () => measureOpenBatches(options, openBatches, signal)),
+  );
+  const measure = (): void => {
+    for (const { name: connection, resources } of connections.settings.connections)
+      for (const { name: resource } of resources) retries.measure({ connection, resource });
+    readLakes();
+    countBatches();
   };
-  read();
-  const timer = setInterval(read, MINUTE_MS);
+  measure();
+  const timer = setInterval(measure, MINUTE_MS);
   timer.unref();
   return {
-    async stop() {
-      stopped = true;
+    stop() {
       clearInterval(timer);
-      await reading;
+      stopping.abort();
     },
   };
 }
 
-async function measureFreshness({ connections, meter }: GaugesOptions, labels: Labels): Promise<void> {
+/** Starts work, except while it is in progress: a round over many connections can take longer than the interval. */
+function oneAtATime(work: () => Promise<unknown>): () => void {
+  let isRunning = false;
+  return () => {
+    if (isRunning) return;
+    isRunning = true;
+    void work().finally(() => {
+      isRunning = false;
+    });
+  };
+}
+
+/** @param signal aborted when the worker stops: a metric would then start another runtime of the SDK */
+async function measureFreshness(
+  { connections, meter }: GaugesOptions,
+  labels: Labels,
+  signal: AbortSignal,
+): Promise<void> {
   const { connection, resource } = labels;
   // The connection must stay open during the read, even if the configuration changes.
   const pointer = await connections.during('freshness', null, () =>
-    readPointer(connections.connection(connection).store, resource),
+    readPointer(connections.connection(connection).store, resource, signal),
   );
+  signal.throwIfAborted();
   meter.record('neverPublished', pointer === null ? 1 : 0, labels);
   if (pointer === null) return;
   const { checkpoint, rows } = pointer;
@@ -99,10 +131,12 @@ interface Open {
  * Measures the running write-backs of each connection, and the age of the oldest.
  *
  * @param seen by connection; one without an open batch has no series until its first one
+ * @param signal as of `measureFreshness`
  */
 async function measureOpenBatches(
   { client, taskQueue, connections, meter }: GaugesOptions,
   seen: Map<string, Open>,
+  signal: AbortSignal,
 ): Promise<void> {
   const workflows = client()?.workflow;
   if (workflows === undefined) return;
@@ -111,6 +145,7 @@ async function measureOpenBatches(
   for (const connection of seen.keys()) seen.set(connection, { count: 0, since: now });
   const query = `WorkflowType = '${WRITE_BACK_WORKFLOW}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "\\'")}'`;
   for await (const { workflowId, startTime, memo } of workflows.list({ query })) {
+    signal.throwIfAborted();
     const connection = BATCH_ID.exec(workflowId)?.[1];
     if (connection === undefined || !names.includes(connection)) continue;
     // The start time is that of the current history. A long batch continues as new, and keeps its memo.
@@ -118,6 +153,7 @@ async function measureOpenBatches(
     const { count, since } = seen.get(connection) ?? { count: 0, since: now };
     seen.set(connection, { count: count + 1, since: Math.min(since, startedAt) });
   }
+  signal.throwIfAborted();
   for (const [connection, { count, since }] of seen) {
     const labels = { connection, resource: '' };
     meter.record('openBatches', count, labels);

@@ -106,7 +106,7 @@ export class WorktrackPlugin extends SimplePlugin {
       await this.#published.get(worker)?.withdraw();
       this.#published.delete(worker);
       if (this.#running.size === 0) {
-        await this.#gauges?.stop();
+        this.#gauges?.stop();
         this.#gauges = null;
         await this.#connections?.close();
       }

@@ -52,8 +52,8 @@ export function fileStore(root: string, mode?: number): ObjectStore {
   return {
     url: pathToFileURL(root).href,
     read: (key, options) => joined(streamFile(folder, key, { ...options, isHeld: true })),
-    async readIfExists(key) {
-      const body = await joined(streamFile(folder, key, { isHeld: true })).catch(nullIfNotFound);
+    async readIfExists(key, { signal } = {}) {
+      const body = await joined(streamFile(folder, key, { signal, isHeld: true })).catch(nullIfNotFound);
       return body && { body, etag: etagOf(body) };
     },
     stream: (key, options) => streamFile(folder, key, options),

@@ -20,12 +20,14 @@ export function s3Store(
   return {
     url: `s3://${place.bucket}${place.prefix === '' ? '' : `/${place.prefix}`}`,
     read: (key, options) => joined(streamObject(s3, key, { ...options, isHeld: true })),
-    async readIfExists(key) {
+    async readIfExists(key, { signal } = {}) {
       let etag = '';
       const onEtag = (found: string) => {
         etag = found;
       };
-      const body = await joined(streamObject(s3, key, { onEtag, isHeld: true })).catch(nullIfNotFound);
+      const body = await joined(streamObject(s3, key, { signal, onEtag, isHeld: true })).catch(
+        nullIfNotFound,
+      );
       return body && { body, etag };
     },
     stream: (key, options) => streamObject(s3, key, options),

@@ -85,11 +85,11 @@ class HttpServiceClient implements ServiceClient {
   }
 
   async listPage<T>(request: ListRequest, parse: Parse<T, ListBody>): Promise<ReceivedPage<T>> {
-    const { cursor, mayRetry, wasRead } = request;
+    const { cursor, wasRead } = request;
     const target = this.#target(request, request.path.split('/'), () => listQuery(request));
     let isBlank = false;
     const received = await this.#execute(
-      { ...readOperation(request, target), mayRetry, wasRead: wasRead === true && cursor === null },
+      { ...readOperation(request, target), wasRead: wasRead === true && cursor === null },
       (body, response) => {
         isBlank = body.first() === null;
         if (isBlank && cursor !== null)
@@ -203,9 +203,9 @@ class HttpServiceClient implements ServiceClient {
 type Target = Pick<Operation, 'origin' | 'path' | 'displayUrl' | 'records'>;
 
 function readOperation(request: ListRequest | FetchRequest, target: Target): Operation {
-  const { resource, signal, onWait, keys, isBackground } = request;
+  const { resource, signal, onWait, keys, isBackground, mayRetry } = request;
   const headers = { 'cache-control': 'no-cache' };
-  return { ...target, method: 'GET', headers, resource, signal, onWait, keys, isBackground };
+  return { ...target, method: 'GET', headers, resource, signal, onWait, keys, isBackground, mayRetry };
 }
 
 function unsendableError({ resource }: { readonly resource: string }, cause: UnsendableError): RejectedError {

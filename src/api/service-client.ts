@@ -78,7 +78,13 @@ export interface Waitable {
   readonly onWait?: ((untilMs: number, why: WaitReason) => void) | undefined;
 }
 
-export interface ListRequest extends Waitable {
+/** A request that only reads. */
+interface Repeatable extends Waitable {
+  /** Called with each transient failure that could be retried. False ends the request with this failure. */
+  readonly mayRetry?: ((error: ServiceError) => boolean) | undefined;
+}
+
+export interface ListRequest extends Repeatable {
   /** For messages. */
   readonly resource: string;
   /** Relative to the base path, without leading or trailing slash. */
@@ -88,13 +94,11 @@ export interface ListRequest extends Waitable {
   readonly limit: number;
   readonly cursor: Cursor | null;
   readonly updatedSince: UtcSeconds | null;
-  /** Called with each transient failure that could be retried. False ends the request with this failure. */
-  readonly mayRetry?: ((error: ServiceError) => boolean) | undefined;
   /** Whether the list has been read before. A 404 then does not mean that the path is wrong. Default: false. */
   readonly wasRead?: boolean | undefined;
 }
 
-export interface FetchRequest extends Waitable {
+export interface FetchRequest extends Repeatable {
   readonly resource: string;
   readonly path: string;
   readonly id: string;

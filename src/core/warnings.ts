@@ -118,7 +118,8 @@ const SENTENCES = {
     `organization check: skipped, because GET ${resource}/<id> does not find a record that the list shows; ` +
     'set `fetchById: false` for this resource if the service has no such endpoint',
   'organization-no-answer': (of: { readonly resource: string; readonly requests: number }) =>
-    `organization check: skipped, because the service answered none of ${of.requests} requests for known ` +
+    `organization check: skipped, because the service ` +
+    `${of.requests === 1 ? 'did not answer a request' : `answered none of ${of.requests} requests`} for known ` +
     `${of.resource}; if you have changed the API key, run \`worktrack doctor\``,
   moved: (of: { readonly from: string; readonly to: string }) =>
     `moved: the service was at ${of.from} and is now at ${of.to}; the lake was adopted with --adopt, and this run read everything`,

@@ -31,6 +31,11 @@ const MAX_FAILURES = 3;
 /** Attempts at a check that gets no answer. */
 const MAX_ATTEMPTS = 3;
 
+/** The service did not answer in time. Another request of this attempt would wait as long, so it is left to the next attempt. */
+function isTimeout(error: unknown): error is TransientError {
+  return error instanceof TransientError && error.reason === 'timeout';
+}
+
 /**
  * Detects an API key of another organization before anything is merged (docs/explanation/guarantees.md#organization-check).
  * The key decides which organization's data the service returns, and no response names the organization. So several
@@ -52,19 +57,25 @@ export async function checkOrganization(
   const failures: TransientError[] = [];
   let unknown = 0;
   let unclear = 0;
-  for (const id of known) {
+  const mayRetry = (error: unknown): boolean => !isTimeout(error);
+  // A record that the service is slow to find must not be the first one of every attempt.
+  const first = (info.attempt - 1) % known.length;
+  for (const id of [...known.slice(first), ...known.slice(0, first)]) {
     try {
-      const answer = await askById(client, { resource: projects.name, path: projects.path, id, signal });
+      const request = { resource: projects.name, path: projects.path, id, signal, mayRetry };
+      const answer = await askById(client, request);
       if (answer === 'found') return [];
       if (answer === 'gone') unknown++;
       else unclear++;
     } catch (error) {
       if (!(error instanceof TransientError)) throw error;
+      if (isTimeout(error) && info.attempt < MAX_ATTEMPTS) throw error;
       // A service without this endpoint may answer with its start page. The list shows whether that is an outage.
       if (isWebPage(error)) return [];
       if (seemsRefused(error)) unclear++;
       failures.push(error);
-      if (failures.length === MAX_FAILURES) break;
+      const isSilent = isTimeout(error) && unknown + unclear === 0;
+      if (isSilent || failures.length === MAX_FAILURES) break;
     }
   }
   if (unknown >= MIN_UNKNOWN) {

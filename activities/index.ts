@@ -1,5 +1,11 @@
 import { Context } from '@temporalio/activity';
-import type { Activities, PhaseEnded, PhaseName, PhaseRef } from '../src/core/contract/index.js';
+import type {
+  Activities,
+  AnnounceInput,
+  PhaseEnded,
+  PhaseName,
+  PhaseRef,
+} from '../src/core/contract/index.js';
 import { AttemptProgress, temporalClock, withHeartbeat } from '../src/run/activity-context.js';
 import type { ActivityDeps } from '../src/run/deps.js';
 import { wholeRun } from '../src/run/execute-run.js';
@@ -13,6 +19,7 @@ import { discardRun } from '../src/run/sweep/discard-run.js';
 import { sweep } from '../src/run/sweep/sweep-resource.js';
 import { reportAlerts, watchConnection } from './alerts/report-alerts.js';
 import { announceRun, sendAlert } from './alerts/send-alert.js';
+import { SlowReceivers } from './alerts/slow-receivers.js';
 import { planExport } from './export/plan-export.js';
 import { writeAudit } from './export/write-audit.js';
 import { followTable } from './follow/follow-table.js';
@@ -50,6 +57,7 @@ export function createActivities(deps: ActivityDeps): Activities {
   /** For work that saves no position. */
   const beating = <Input, Output>(work: (deps: ActivityDeps, input: Input) => Promise<Output>) =>
     plain((_, input: Input) => withHeartbeat(() => work(deps, input)));
+  const receivers = new SlowReceivers(() => performance.now());
   return {
     'worktrack.planExport': plain(planExport),
     'worktrack.run': (input) => wholeRun(deps, input),
@@ -74,6 +82,6 @@ export function createActivities(deps: ActivityDeps): Activities {
     'worktrack.reportAlerts': plain(reportAlerts),
     'worktrack.watch': plain(watchConnection),
     'worktrack.notify': plain(sendAlert),
-    'worktrack.announce': plain(announceRun),
+    'worktrack.announce': plain((all, input: AnnounceInput) => announceRun(all, input, receivers)),
   };
 }

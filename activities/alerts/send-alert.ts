@@ -5,6 +5,7 @@ import type { AlertSent, AnnounceInput, SendAlertInput } from '../../src/core/co
 import type { ConnectionSettings } from '../../src/core/settings.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
 import { finalFailure, transientFailure } from '../../src/run/failures.js';
+import type { SlowReceivers } from './slow-receivers.js';
 
 /** Statuses that a later attempt may change. */
 const TRANSIENT: readonly number[] = [408, 425, 429];
@@ -28,17 +29,22 @@ export async function sendAlert(
   return { isGone: true };
 }
 
-/** Posts a published run to a target. One that is no longer configured for it gets none. */
+/**
+ * Posts a published run to a target. One that is no longer configured for it gets none. Of alerts, a target gets one at a time
+ * anyway, and a receiver of published runs that does not answer holds none back.
+ */
 export async function announceRun(
   deps: ActivityDeps,
   { connection: name, report, targets: [id] }: AnnounceInput,
+  receivers: SlowReceivers,
 ): Promise<void> {
   const connection = knownConnection(deps, name);
   const target = connection?.notify.find((one) => one.id === id && one.published !== null);
   if (connection === null || target === undefined) return;
   const { cancellationSignal: signal } = Context.current();
-  const answer = await postPublished({ connection, target, report, signal, now: deps.now() });
-  checkAnswer(answer, targetPath(connection, target));
+  const path = targetPath(connection, target);
+  const posting = { connection, target, report, signal, now: deps.now() };
+  checkAnswer(await receivers.post(target.id, path, () => postPublished(posting)), path);
 }
 
 /** `null` for a connection that was removed from the configuration. */

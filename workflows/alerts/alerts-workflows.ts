@@ -9,7 +9,9 @@ import {
   nextAlerts,
   reported,
 } from '../../src/core/alerts/message-rules.js';
+import { restoredAlerts, type StoredAlerts, storedAlerts } from '../../src/core/alerts/stored-state.js';
 import type { AlertsState, AnnounceInput, WatchInput } from '../../src/core/contract/index.js';
+import { DAY_MS } from '../../src/core/duration.js';
 import { alertReportProblem } from '../../src/core/signal-checks.js';
 import { activity } from '../shared/activity-options.js';
 import { shouldContinueAsNew } from '../shared/long-lived.js';
@@ -27,8 +29,8 @@ const MOST_RUNNING = 20;
  * Sends the alerts of all connections of a task queue (docs/how-to/alerts.md#when-messages-are-sent). Workflows report to it by
  * signal; what a message says and when it is due is in `src/core/alerts`. Ends when no connection has targets any more.
  */
-export async function alertsWorkflow(initial: AlertsState): Promise<void> {
-  let state = initial;
+export async function alertsWorkflow(initial: AlertsState | StoredAlerts): Promise<void> {
+  let state = restoredAlerts(initial);
   /** Counts what happened, so that the loop looks again. */
   let changes = 0;
   /** Messages that are being sent, and checks. */
@@ -55,7 +57,20 @@ export async function alertsWorkflow(initial: AlertsState): Promise<void> {
     if (mustWait || at === null) await condition(hasChanged);
     else await condition(hasChanged, Math.max(1, at - Date.now()));
   }
-  await continueAsNew<typeof alertsWorkflow>(state);
+  await continueAsNew<typeof alertsWorkflow>(stateForNext());
+
+  /** Logs once a day that something was left out. */
+  function stateForNext(): StoredAlerts {
+    const now = Date.now();
+    const { stored, left } = storedAlerts(state, now);
+    const cutAt = 'stored' in initial ? initial.cutAt : undefined;
+    const isLogged = cutAt !== undefined && now - cutAt < DAY_MS;
+    if (left.length === 0 || isLogged) return { ...stored, ...(cutAt !== undefined && { cutAt }) };
+    log.warn('the state of the alerts is too large; until the next reports, parts of it are missing', {
+      left,
+    });
+    return { ...stored, cutAt: now };
+  }
 
   async function send(alert: DueAlert): Promise<void> {
     const { message, connections } = alert;

@@ -30,10 +30,14 @@ const REMINDER_MS = DAY_MS;
 /** After a message that could not be sent. What happens until then is in the next attempt. */
 export const RETRY_MS = 30 * MINUTE_MS;
 
-/** Reports do not overtake others of this age. */
-const SEEN_MS = 2 * DAY_MS;
+/**
+ * Reports of runs do not overtake others of this age: an export reports all its runs at its end. What a look at the lake has
+ * found is reported immediately.
+ */
+const RUN_SEEN_MS = 2 * DAY_MS;
+const LOOK_SEEN_MS = HOUR_MS;
 
-/** Problems beyond this number have no text, and beyond the second are not kept: Temporal refuses a state of 2 MiB. */
+/** Problems beyond this number have no text, and beyond the second are not kept: each report looks at all of them. */
 const MAX_TEXTS = 800;
 const MAX_PROBLEMS = 3000;
 
@@ -75,7 +79,7 @@ export function reported(state: AlertsState, report: AlertReport, now: number): 
     checkAt: checkAtOf(old?.checkAt ?? null, report),
     pausedAt,
     problems: limited(problems, connection, state),
-    seen: Object.fromEntries([...seen].filter(([, asOf]) => asOf > now - SEEN_MS)),
+    seen: Object.fromEntries(stillSeen(Object.fromEntries(seen), now)),
   };
   const targets = { ...state.targets };
   for (const { id, incidents } of report.targets) targets[id] = { ...(targets[id] ?? UNUSED), incidents };
@@ -150,6 +154,17 @@ function withMomentary(
 /** Observations of one resource whose first covered kind is the same replace each other. */
 function seenKey({ resource, covers }: Observation): string {
   return `${covers[0]} ${resource}`;
+}
+
+/** Of `AlertsConnection.seen`, what a later report may still be older than. */
+export function stillSeen(
+  seen: AlertsConnection['seen'] = {},
+  now: number,
+): (readonly [key: string, asOf: EpochMs])[] {
+  return Object.entries(seen).filter(([key, asOf]) => {
+    const isLook = key.startsWith('stale ');
+    return asOf > now - (isLook ? LOOK_SEEN_MS : RUN_SEEN_MS);
+  });
 }
 
 /** Bounds the state. Problems that were there first stay. */

@@ -31,7 +31,12 @@ export function withinBudget(observations: readonly Observation[]): Observation[
   const most = Math.min(MAX_TEXT_BYTES, Math.max(MIN_TEXT_BYTES, share));
   return observations.map((observation) => ({
     ...observation,
-    problems: observation.problems.map((problem) => ({ ...problem, text: cutText(problem.text, most) })),
+    problems: observation.problems.map((problem) => ({
+      ...problem,
+      text: cutText(problem.text, most),
+      // It has the names of fields, which the service chooses. Its beginning tells states apart.
+      mark: cutText(problem.mark, MAX_TEXT_BYTES),
+    })),
   }));
 }
 

@@ -1,7 +1,13 @@
 import { Client } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { type AlertReport, alertsWorkflowId, watcherId } from '../../../src/core/contract/index.js';
+import type { StoredAlerts } from '../../../src/core/alerts/stored-state.js';
+import {
+  ALERTS_SIGNAL,
+  type AlertReport,
+  alertsWorkflowId,
+  watcherId,
+} from '../../../src/core/contract/index.js';
 import { DAY_MS, HOUR_MS } from '../../../src/core/duration.js';
 import { pointerKey } from '../../../src/lake/documents/lake-layout.js';
 import { DEMO_KEY } from '../../../src/simulator/index.js';
@@ -227,6 +233,28 @@ describe('alerts of runs', () => {
     second.release();
     await until(() => targets.delivered.length === 1, 'the message');
     expect(titles()).toEqual([`${stack.connection}: the run of projects failed`]);
+  });
+
+  it('have their end in the history after the one that told them', async () => {
+    await started(notifyOf('slack'));
+    const rule = refuse();
+    await stack.export();
+    await until(() => targets.delivered.length === 1, 'the message');
+    const workflowId = alertsWorkflowId(stack.taskQueue);
+    const alerts = stack.temporal.client.workflow.getHandle(workflowId);
+    const { runId } = await alerts.describe();
+    const nothing: AlertReport = { connection: 'none', targets: [], resources: [], observations: [] };
+    for (let sent = 0; sent < 1000; sent += 100)
+      await Promise.all(Array.from({ length: 100 }, () => alerts.signal(ALERTS_SIGNAL, nothing)));
+    await until(async () => (await alerts.describe()).runId !== runId, 'the history is long enough');
+    const { events } = await stack.history(workflowId);
+    const [input] = events![0]!.workflowExecutionStartedEventAttributes!.input!.payloads!;
+    const state = JSON.parse(Buffer.from(input!.data!).toString()) as StoredAlerts;
+    expect(Object.keys(state.stored)).toEqual([stack.connection]);
+    stack.simulator.admin.faults.remove(rule);
+    await stack.export();
+    await until(() => targets.delivered.length === 2, 'the end');
+    expect(titles()[1]).toBe(`${stack.connection}: all is well again`);
   });
 
   it('do not exist without configuration', async () => {

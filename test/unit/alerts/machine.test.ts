@@ -471,7 +471,8 @@ type Step =
   | { readonly do: 'pass'; readonly minutes: number }
   | { readonly do: 'break' }
   | { readonly do: 'hold' }
-  | { readonly do: 'release' };
+  | { readonly do: 'release' }
+  | { readonly do: 'continue' };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({
@@ -480,7 +481,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     resource: fc.constantFrom('tasks', 'projects'),
   }),
   fc.record({ do: fc.constant('pass' as const), minutes: fc.integer({ min: 1, max: 3000 }) }),
-  fc.constantFrom<Step>({ do: 'break' }, { do: 'hold' }, { do: 'release' }),
+  fc.constantFrom<Step>({ do: 'break' }, { do: 'hold' }, { do: 'release' }, { do: 'continue' }),
 );
 
 describe('Whatever happens, alerts', () => {
@@ -497,6 +498,7 @@ describe('Whatever happens, alerts', () => {
           else if (one.do === 'break') world.outcomes.push('failed');
           else if (one.do === 'hold') world.isHeld = true;
           else if (one.do === 'release') world.release();
+          else if (one.do === 'continue') expect(world.continueAsNew()).toEqual([]);
           else if (one.do === 'fail') {
             failing.add(`${one.connection} ${one.resource}`);
             world.failed(one.connection, one.resource);

@@ -8,6 +8,7 @@ import {
   nextAlerts,
   reported,
 } from '../../../src/core/alerts/message-rules.js';
+import { restoredAlerts, storedAlerts } from '../../../src/core/alerts/stored-state.js';
 import type { AlertReport, AlertsState, Observation } from '../../../src/core/contract/index.js';
 
 export const START = Date.parse('2026-11-01T02:00:00Z');
@@ -109,6 +110,14 @@ export class World {
         else this.#arrive(one);
       }
     }
+  }
+
+  /** Continues in a new history, once the messages that are held have arrived. @param maxBytes of the state */
+  continueAsNew(maxBytes?: number): string[] {
+    this.release();
+    const { stored, left } = storedAlerts(this.state, this.now, maxBytes);
+    this.state = restoredAlerts(JSON.parse(JSON.stringify(stored)) as typeof stored);
+    return [...left];
   }
 
   /** Lets the messages that are held arrive, and those after them immediately. */

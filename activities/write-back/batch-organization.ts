@@ -17,16 +17,10 @@ import type { OpenConnection } from '../../src/run/deps.js';
 import { finalFailure, toFailure, transientFailure } from '../../src/run/failures.js';
 import { askById, isWebPage, seemsRefused } from '../../src/run/settle/ask-by-id.js';
 import { keysOfLake, newestLast } from '../../src/run/show-organization.js';
+import { type LogIndex, readLogIndex } from '../../src/write-back/chunk-logs.js';
 import { type BatchFile, type ChunkRow, isWritten, type RowState } from '../../src/write-back/plan-file.js';
 import { comparedRecord } from '../../src/write-back/record-differences.js';
-import {
-  type LogIndex,
-  loadChunk,
-  readLogIndex,
-  readStoredPlans,
-  writeBatchKeys,
-  writeFirstKeys,
-} from './stored-batch.js';
+import { loadChunk, readStoredPlans, writeBatchKeys, writeFirstKeys } from './stored-batch.js';
 
 /** Records of the batch that are requested to show the organization of a key. */
 const MAX_RECORDS = 10;

@@ -73,14 +73,16 @@ export async function claimRows(
     // An earlier attempt has made the claim, and its result was lost.
     if (mine !== null) return (mine as Claim).turn;
     const found = new FindingCounter();
-    const verdicts = new TurnVerdicts(hashes.rows);
+    const verdicts = new TurnVerdicts(hashes.rows, batchId);
     const records = ClaimRecords.sized(hashes.isKeyed, hashes.rows);
     const chunks = chunksOfRows(plan);
     for (const one of tally.find()) {
-      found.add(one);
-      const isOpen = hashes.stateOf(one.row) === 'open';
+      const state = hashes.stateOf(one.row);
+      const isOpen = state === 'open';
+      // A row that is left is not a reason to stop.
+      if (isOpen) found.add(one);
       const isSent = isOpen && mustSend(one, policy, unknown);
-      if (isOpen && !isSent) verdicts.add(one, unknown);
+      if (isOpen ? !isSent : state === 'left' && isKnown(one)) verdicts.add(one, unknown);
       if (isSent) chunks.add(one.row);
       if (isSent || one.wasDoubtful) records.add(hashes, one.row, one.wasDoubtful);
     }
@@ -103,6 +105,11 @@ export async function claimRows(
     'Lake',
     `${resource}: other batches keep claiming rows at the same time. Run the same command again.`,
   );
+}
+
+/** Whether the ledger has a verdict about a row that no one has asked for. Other findings stop the run that sends it. */
+function isKnown({ finding }: FoundRow): boolean {
+  return finding === 'own' || finding === 'written' || finding === 'doubtful';
 }
 
 /** Whether a row without an outcome is sent. A batch never writes a row twice, whatever the policy is. */

@@ -4,6 +4,7 @@ import { inParallel } from '../../src/core/in-parallel.js';
 import { DamagedError } from '../../src/lake/damaged-error.js';
 import { nullIfNotFound, ObjectNotFoundError, type ObjectStore } from '../../src/lake/store/index.js';
 import { parseTurnKey, planKeys } from '../../src/write-back/batch-layout.js';
+import { readLogIndex, readStates } from '../../src/write-back/chunk-logs.js';
 import {
   type Claim,
   type ClaimedState,
@@ -12,17 +13,9 @@ import {
   readClaim,
 } from '../../src/write-back/ledger/claim.js';
 import { fenceKey } from '../../src/write-back/ledger/entries.js';
-import type { RowHashes } from '../../src/write-back/ledger/row-hashes.js';
+import { type RowHashes, settledState } from '../../src/write-back/ledger/row-hashes.js';
 import type { Turn } from '../../src/write-back/ledger/turn.js';
-import { isWritten } from '../../src/write-back/plan-file.js';
-import {
-  loadChunk,
-  readLogIndex,
-  readPlan,
-  readStates,
-  readStoredPlans,
-  type StoredPlan,
-} from './stored-batch.js';
+import { loadChunk, readPlan, readStoredPlans, type StoredPlan } from './stored-batch.js';
 
 const WIDTH = 8;
 
@@ -54,8 +47,7 @@ export async function readOwnStates(store: ObjectStore, plan: StoredPlan, hashes
     for (const [index, { receipt }] of await readStates(store, plan, number, logs)) {
       const row = starts[number]! + index;
       // A row that the plan does not send has no log.
-      if (receipt !== null && hashes.stateOf(row) !== 'unsent')
-        hashes.setState(row, isWritten(receipt) ? 'written' : 'settled');
+      if (receipt !== null && hashes.stateOf(row) !== 'unsent') hashes.setState(row, settledState(receipt));
     }
   });
 }

@@ -1,16 +1,16 @@
 import type { ObjectStore } from '../../src/lake/store/index.js';
+import { type LogIndex, readLogIndex } from '../../src/write-back/chunk-logs.js';
 import { HashTable } from '../../src/write-back/hash-table.js';
 import { textHash } from '../../src/write-back/idempotency-key.js';
-import { type ChunkRow, isWritten, knownOf, type RowState } from '../../src/write-back/plan-file.js';
-import type { PlannedRow } from '../../src/write-back/planner.js';
 import {
-  type LoadedChunk,
-  type LogIndex,
-  loadChunk,
-  loadChunks,
-  readLogIndex,
-  type StoredPlan,
-} from './stored-batch.js';
+  type ChunkRow,
+  isWritten,
+  knownOf,
+  type RowState,
+  standingOf,
+} from '../../src/write-back/plan-file.js';
+import type { PlannedRow } from '../../src/write-back/planner.js';
+import { type LoadedChunk, loadChunk, loadChunks, type StoredPlan } from './stored-batch.js';
 
 /** The result of a row in earlier plans of its batch. */
 type EarlierRow = Pick<ChunkRow, 'content' | 'receipt' | 'sentAt' | 'keyNumber' | 'said' | 'before'> & {
@@ -81,16 +81,16 @@ export class EarlierRows {
 }
 
 function earlierRow(row: ChunkRow, state: RowState | undefined): EarlierRow {
-  const { content, keyNumber, stands, verdict, unchanged } = row;
+  const { content, keyNumber, verdict, unchanged } = row;
   const key = keyNumber === undefined ? {} : { keyNumber };
   if (unchanged === true)
     return { content, receipt: null, sentAt: null, ...key, unchanged: { verdict, unchanged } };
-  const { receipt, sentAt } = knownOf(row, state);
+  const { receipt: settled, sentAt } = knownOf(row, state);
+  const receipt = settled ?? standingOf(row, state);
   // Of a row that was not written, the record is read again before it is sent. One that a user has settled may have been written.
-  const known = receipt ?? stands ?? null;
-  const isSent = isWritten(receipt) || sentAt !== null || known?.byHand === true;
+  const isSent = isWritten(receipt) || sentAt !== null || receipt?.byHand === true;
   const kept = isSent && row.before !== undefined ? { ...key, before: row.before } : key;
-  if (sentAt === null) return { content, receipt: known, sentAt, ...kept };
+  if (receipt !== null || sentAt === null) return { content, receipt, sentAt: null, ...kept };
   const { status, message } = (state?.message == null ? row.said : state) ?? { status: null, message: null };
   const isComplete = (state?.unclearIn.length ?? 0) > 0 || row.said?.isComplete === true;
   return { content, receipt, sentAt, ...kept, said: { status, message, isComplete } };

@@ -10,6 +10,7 @@ import {
 } from '../../src/lake/store/index.js';
 import type { ActivityDeps, OpenConnection } from '../../src/run/deps.js';
 import { planKeys } from '../../src/write-back/batch-layout.js';
+import type { LogIndex } from '../../src/write-back/chunk-logs.js';
 import type { Turn } from '../../src/write-back/ledger/turn.js';
 import {
   type ChunkLog,
@@ -25,7 +26,7 @@ import {
 } from '../../src/write-back/plan-file.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
 import type { SendClock } from './send-clock.js';
-import type { LoadedChunk, LogIndex, StoredPlan } from './stored-batch.js';
+import type { LoadedChunk, StoredPlan } from './stored-batch.js';
 
 export interface SendAttemptOptions {
   readonly deps: ActivityDeps;

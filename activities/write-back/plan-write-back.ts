@@ -23,7 +23,13 @@ import { ExpectedStates } from '../../src/write-back/expected-states.js';
 import type { InputRow } from '../../src/write-back/fields.js';
 import { type InputColumn, publishedSnapshotOf, typesOf } from '../../src/write-back/input-columns.js';
 import { readInputRows } from '../../src/write-back/input-rows.js';
-import { cellsHash, keyHash, type OwnState, RowHashes } from '../../src/write-back/ledger/row-hashes.js';
+import {
+  cellsHash,
+  keyHash,
+  type OwnState,
+  RowHashes,
+  settledState,
+} from '../../src/write-back/ledger/row-hashes.js';
 import {
   batchKind,
   CHUNK_BYTES,
@@ -32,7 +38,6 @@ import {
   encodeChunk,
   encodeChunkRow,
   isPending,
-  isWritten,
   type PlanFile,
   sendingOf,
 } from '../../src/write-back/plan-file.js';
@@ -304,10 +309,11 @@ async function readCorrections(
   return { inputs, rows, last };
 }
 
-function plannedState({ verdict, receipt, left }: ChunkRow): OwnState {
+function plannedState({ verdict, receipt, sentAt, left }: ChunkRow): OwnState {
   if (verdict !== null) return 'unsent';
-  if (receipt === null) return left === true ? 'settled' : 'open';
-  return isWritten(receipt) ? 'written' : 'settled';
+  if (receipt !== null) return settledState(receipt);
+  if (left !== true) return 'open';
+  return sentAt === null ? 'left' : 'doubtful';
 }
 
 /** Reads the input and visits each row. Returns the columns of a CSV input. */

@@ -7,11 +7,12 @@ import type { ActivityDeps } from '../../src/run/deps.js';
 import { finalFailure, toFailure } from '../../src/run/failures.js';
 import { finalIfLate } from '../../src/run/run-failures.js';
 import { readBatch } from '../../src/write-back/batch-file.js';
+import { readLogIndex } from '../../src/write-back/chunk-logs.js';
 import { sendingOf } from '../../src/write-back/plan-file.js';
 import { openBatchKeys } from './batch-organization.js';
 import { SendAttempt } from './send-attempt.js';
 import { SendClock, temporalStartClock } from './send-clock.js';
-import { checkSystem, hasAcceptedRow, readLogIndex, readPlan, readTurn } from './stored-batch.js';
+import { checkSystem, hasAcceptedRow, readPlan, readTurn } from './stored-batch.js';
 
 const MAX_CALL_MS = HOUR_MS;
 /** Attempts that a call has even if its time has ended: perhaps everything stood still. */

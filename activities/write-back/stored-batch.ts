@@ -8,7 +8,8 @@ import type { ObjectStore } from '../../src/lake/store/index.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
 import { finalFailure } from '../../src/run/failures.js';
 import { checkBatch, readBatch } from '../../src/write-back/batch-file.js';
-import { batchKeys, parseLogKey, planKey, planKeys } from '../../src/write-back/batch-layout.js';
+import { batchKeys, planKey, planKeys } from '../../src/write-back/batch-layout.js';
+import { type LogIndex, readStates } from '../../src/write-back/chunk-logs.js';
 import type { CellTypes } from '../../src/write-back/input-columns.js';
 import { Turn, type TurnFile } from '../../src/write-back/ledger/turn.js';
 import {
@@ -17,7 +18,6 @@ import {
   type ChunkLog,
   type ChunkRow,
   decodeChunk,
-  mergeLogs,
   type PlanFile,
   type RowState,
   type SendingRules,
@@ -163,25 +163,6 @@ async function changeBatchFile(
   );
 }
 
-/**
- * The log keys of a plan, by chunk number. `done`: logs with a receipt for every row. There is more than one if a replaced
- * attempt completed the chunk as well.
- */
-export type LogIndex = ReadonlyMap<number, Readonly<Record<'done' | 'open', readonly ObjectKey[]>>>;
-
-/** Lists the logs of a plan. */
-export async function readLogIndex(store: ObjectStore, plan: ObjectKey): Promise<LogIndex> {
-  const index = new Map<number, Record<'done' | 'open', ObjectKey[]>>();
-  for await (const { key } of store.list(planKeys(plan).logs)) {
-    const log = parseLogKey(key);
-    if (log === null) continue;
-    const known = index.get(log.chunk) ?? { done: [], open: [] };
-    known[log.state].push(key);
-    index.set(log.chunk, known);
-  }
-  return index;
-}
-
 /** The rows of a chunk, with the state of each row from all logs. */
 export interface LoadedChunk {
   readonly number: number;
@@ -215,19 +196,6 @@ export async function* loadChunks(
     const some = numbers.slice(from, from + WIDTH);
     yield* await inParallel(some, WIDTH, (number) => loadChunk(store, plan, number, index));
   }
-}
-
-/** The states of a chunk's rows from all logs, by index in the chunk. @throws as `loadChunk` */
-export async function readStates(
-  store: ObjectStore,
-  plan: StoredPlan,
-  number: number,
-  index: LogIndex,
-): Promise<Map<number, RowState>> {
-  const { done, open } = index.get(number) ?? { done: [], open: [] };
-  const keys = done.length > 0 ? done : open;
-  const logs = await Promise.all(keys.map(async (key) => decodeSealed<ChunkLog>(key, await store.read(key))));
-  return mergeLogs(logs, plan.file.chunks[number]!);
 }
 
 /** Whether the service has accepted a row of a plan. Reads logs until it finds one. @throws as `loadChunk` */

@@ -3,6 +3,7 @@ import { noRows, type WriteResultsInput, type WrittenResults } from '../../src/c
 import { errorMessage } from '../../src/core/errors.js';
 import type { ActivityDeps } from '../../src/run/deps.js';
 import { batchKeys } from '../../src/write-back/batch-layout.js';
+import { readLogIndex } from '../../src/write-back/chunk-logs.js';
 import { HashTable } from '../../src/write-back/hash-table.js';
 import { textHash } from '../../src/write-back/idempotency-key.js';
 import { claimedState, closeClaim } from '../../src/write-back/ledger/claim.js';
@@ -18,7 +19,7 @@ import {
 } from '../../src/write-back/results.js';
 import { encodeSealed } from '../../src/write-back/sealed.js';
 import { claimedStates, fenceClaim } from './claim-states.js';
-import { loadChunks, readLogIndex, readPlan, readTurn } from './stored-batch.js';
+import { loadChunks, readPlan, readTurn } from './stored-batch.js';
 
 /** Outcomes that no answer of the service gives. The others are counted when the answer arrives. */
 const NOT_ANSWERED = ['unknown', 'superseded', 'skipped'] as const;
@@ -45,6 +46,7 @@ export async function writeResults(deps: ActivityDeps, input: WriteResultsInput)
   let sameId = 0;
   let unsent = 0;
   let skipped = 0;
+  let ofOthers = 0;
   try {
     await writer.write(Buffer.from(resultsHeader(), 'latin1'));
     for await (const { rows, states } of loadChunks(store, plan, logs)) {
@@ -54,6 +56,7 @@ export async function writeResults(deps: ActivityDeps, input: WriteResultsInput)
         const result = resultOf(row, state, found);
         claimed.set(row.row - 1, claimedState(row, state, false));
         if (found?.outcome === 'skipped' && result?.outcome === 'skipped') skipped++;
+        if (found?.outcome === 'unknown' && result?.outcome === 'unknown') ofOthers++;
         if (result !== null) return [{ row, result }];
         if (state?.held?.run === input.run) refused.add(row.row, state.held);
         return [];
@@ -91,7 +94,7 @@ export async function writeResults(deps: ActivityDeps, input: WriteResultsInput)
   const shown = examples.length === 0 ? null : batchKeys(input.batchId).differences;
   if (shown !== null) await store.write(shown, encodeSealed(examples));
   const compared = { ...differences.counts, differences: shown };
-  const written = { results: key, counts, unsent, refusals, sameId, ...compared };
+  const written = { results: key, counts, unsent, refusals, sameId, ofOthers, ...compared };
   const complete = unsent === 0 && counts.unknown === 0;
   const { baseUrl } = plan.file;
   const summary: Summary = { plan: input.plan, baseUrl, complete, found: skipped, written };

@@ -116,6 +116,8 @@ export interface RowReceipt extends Said {
   readonly found?: RecordDifferences;
   /** Set if a user has settled the row. */
   readonly byHand?: true;
+  /** Of a row that a user has settled: it may have been sent without a known outcome, at this time or later. Absent: it was not. */
+  readonly sentAt?: EpochMs;
 }
 
 /** What a user has decided about a row (`ResendOrder`), and what must be known to decide again. Absent members: nothing. */
@@ -328,6 +330,21 @@ export function knownOf(
   const receipt = row.receipt ?? state?.receipt ?? null;
   const times = [row.sentAt, state?.sentAt ?? null].filter((time) => time !== null);
   return { receipt, sentAt: receipt !== null || times.length === 0 ? null : Math.min(...times) };
+}
+
+/** The rejection of a row that was to be sent again, and was not; `null` if there is none. */
+export function standingOf(
+  { stands, sentAt }: Pick<ChunkRow, 'stands' | 'sentAt'>,
+  state: RowState | undefined,
+): RowReceipt | null {
+  // A user may have settled it after it was sent.
+  const isSent = (state?.sentAt ?? null) !== null || (sentAt !== null && stands?.sentAt === undefined);
+  return isSent ? null : (stands ?? null);
+}
+
+/** Whether the service has answered the row. Otherwise a user has settled it, and it may have been written before. */
+export function isAnswered({ outcome, byHand }: Pick<RowReceipt, 'outcome' | 'byHand'>): boolean {
+  return outcome !== 'skipped' && byHand !== true;
 }
 
 /** Whether the service has confirmed the record. The result of another attempt does not change that. */

@@ -10,7 +10,8 @@ import {
 import { InputError } from '../core/input-error.js';
 import type { ObjectStore } from '../lake/store/index.js';
 import { readBatch } from './batch-file.js';
-import type { ChunkRow } from './plan-file.js';
+import { readLogIndex, readStates } from './chunk-logs.js';
+import { type ChunkRow, knownOf, type RowState } from './plan-file.js';
 import { type Receipt, readResults, summarizedPlan } from './results.js';
 
 /** The input of a run that sends rows of a batch again, and what it does. */
@@ -22,6 +23,8 @@ export interface PreparedResend {
   readonly first: readonly number[];
   /** Rejected rows that are not sent, because their content is the reason. */
   readonly unsendable: number;
+  /** Unknown rows that the batch has not sent, because another one may have written them. Only rows by their numbers are sent. */
+  readonly ofOthers: number;
 }
 
 interface ResendOptions {
@@ -49,9 +52,13 @@ export async function prepareResend(
   { connection, system, again, corrected }: ResendOptions,
 ): Promise<PreparedResend> {
   const found = new AskedRows(batchId, order, corrected);
-  for await (const { receipt, planned } of readResults(store, batchId, {})) found.add(receipt, planned);
-  const batch = await readBatch(store, batchId);
   const plan = await summarizedPlan(store, batchId);
+  const inDoubt = await doubtsOf(store, plan);
+  for await (const { receipt, planned } of readResults(store, batchId, {})) {
+    const isOfOthers = receipt.outcome === 'unknown' && planned !== null && !(await inDoubt(planned));
+    found.add(receipt, planned, isOfOthers ? 'others' : 'own');
+  }
+  const batch = await readBatch(store, batchId);
   if (batch === null || plan === null)
     throw new InputError(`the state of batch ${shownBatchId(batchId)} was removed from the lake`, {
       remedy: 'Send its rows in a separate file.',
@@ -75,6 +82,26 @@ export async function prepareResend(
   };
 }
 
+/** Says whether a batch has itself sent an unknown row. Ask for rows in order: one chunk is held in memory. */
+async function doubtsOf(
+  store: ObjectStore,
+  plan: Awaited<ReturnType<typeof summarizedPlan>>,
+): Promise<(row: ChunkRow) => Promise<boolean>> {
+  if (plan === null) return async () => true;
+  const { chunks } = plan.file;
+  const logs = await readLogIndex(store, plan.key);
+  let chunk = -1;
+  /** The number of the first row after the chunk. */
+  let end = 1;
+  let states: ReadonlyMap<number, RowState> = new Map();
+  return async (row) => {
+    const before = chunk;
+    while (row.row >= end && chunk + 1 < chunks.length) end += chunks[++chunk]!;
+    if (chunk !== before) states = await readStates(store, plan, chunk, logs);
+    return knownOf(row, states.get(row.row - (end - chunks[chunk]!))).sentAt !== null;
+  };
+}
+
 /** Outcomes of rows that can be sent again. Rows that were not sent have no receipt. */
 const SENDABLE: readonly RowOutcome[] = ['rejected', 'unknown'];
 
@@ -87,6 +114,7 @@ class AskedRows {
   readonly #refused: string[] = [];
   #rows = 0;
   #unsendable = 0;
+  #ofOthers = 0;
 
   constructor(batchId: string, order: ResendOrder, corrected: readonly number[] | undefined) {
     this.#batchId = batchId;
@@ -95,16 +123,18 @@ class AskedRows {
     this.#named = numbers === undefined ? null : new Set(numbers);
   }
 
-  add(receipt: Receipt, planned: ChunkRow | null): void {
+  /** @param doubt of an unknown row: whether the batch itself has sent it, or only other batches may have written it */
+  add(receipt: Receipt, planned: ChunkRow | null, doubt: 'own' | 'others'): void {
     const { row, outcome } = receipt;
     const isNamed = this.#named?.delete(row) ?? outcome === this.#order.rows;
     if (!isNamed) return;
     if (this.#order.rows === 'corrected') {
       // Another content would not show what became of the first one.
       if (outcome === 'rejected') this.#ask(row);
-      else this.#refused.push(outcome === 'unknown' ? this.#inDoubt(row) : whyNot(receipt));
+      else this.#refused.push(outcome === 'unknown' ? this.#inDoubt(row, doubt) : whyNot(receipt));
     } else if (this.#named !== null && !SENDABLE.includes(outcome)) this.#refused.push(whyNot(receipt));
     else if (planned !== null && planned.verdict !== null) this.#refuseContent(receipt);
+    else if (this.#named === null && doubt === 'others') this.#ofOthers++;
     else if (this.#named !== null || planned?.receipt?.byHand !== true) this.#ask(row);
   }
 
@@ -124,12 +154,14 @@ class AskedRows {
     });
   }
 
-  summary(): Pick<PreparedResend, 'rows' | 'first' | 'unsendable'> {
+  summary(): Pick<PreparedResend, 'rows' | 'first' | 'unsendable' | 'ofOthers'> {
     const first = this.#first.toSorted((a, b) => a - b).slice(0, SHOWN_ROWS);
-    return { rows: this.#rows, first, unsendable: this.#unsendable };
+    return { rows: this.#rows, first, unsendable: this.#unsendable, ofOthers: this.#ofOthers };
   }
 
-  #inDoubt(row: number): string {
+  #inDoubt(row: number, doubt: 'own' | 'others'): string {
+    if (doubt === 'others')
+      return `row ${row} is unknown (its receipt says what settles it: ${batchCommand('receipts', this.#batchId, '--rejected')})`;
     const command = batchCommand('resend', this.#batchId, `--rows ${row}`);
     return `row ${row} is unknown (settle it first: ${command})`;
   }

@@ -24,9 +24,18 @@ export function resendRule(
   return (row) => {
     if (!mayBeSent(row)) return row;
     if (!isAsked(row)) return row.receipt === null ? { ...row, left: true } : row;
-    if (action === 'reject') return { ...row, receipt: BY_HAND, sentAt: null };
     const { receipt } = row;
-    const asked: ChunkRow = { ...row, receipt: null, asked: true, ...(receipt && { stands: receipt }) };
+    // What a user decides does not show whether the row was written.
+    const sentAt = row.sentAt ?? receipt?.sentAt ?? null;
+    if (action === 'reject')
+      return { ...row, receipt: { ...BY_HAND, ...(sentAt !== null && { sentAt }) }, sentAt: null };
+    const asked: ChunkRow = {
+      ...row,
+      receipt: null,
+      sentAt,
+      asked: true,
+      ...(receipt && { stands: receipt }),
+    };
     return action === 'new-key' ? withNextKey(asked) : asked;
   };
 }

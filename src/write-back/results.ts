@@ -23,6 +23,7 @@ import {
   type RowReceipt,
   type RowState,
   type Said,
+  standingOf,
 } from './plan-file.js';
 import { differencesText, type FieldExample } from './record-differences.js';
 import { decodeSealed } from './sealed.js';
@@ -45,7 +46,8 @@ export function resultOf(
   if (receipt !== null) return receipt;
   if (row.verdict !== null) return { ...row.verdict, status: null, id: null };
   if (found !== null) return { ...found, status: null, id: null };
-  if (sentAt === null) return row.stands ?? null;
+  const stands = standingOf(row, state);
+  if (stands !== null || sentAt === null) return stands;
   const since = new Date(sentAt).toISOString();
   const said = state?.message == null ? row.said : state;
   const last = said?.message ?? null;

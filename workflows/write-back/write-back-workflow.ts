@@ -300,7 +300,7 @@ class WriteBackBatch {
     const { counts, results, unsent, refusals, ...compared } = written ?? {
       ...{ counts: noRows(), results: null, unsent: rows, refusals: null },
     };
-    const { differs = [], absent = [], differences = null }: Partial<WrittenResults> = compared;
+    const { differs = [], absent = [], differences = null, ofOthers = 0 }: Partial<WrittenResults> = compared;
     this.#done = rows - unsent;
     const { batchId, resource } = this.#ref;
     const { sameId = 0 } = written ?? {};
@@ -308,6 +308,7 @@ class WriteBackBatch {
     const warnings = [...this.#warnings, ...shared].map(warningText);
     this.#result = {
       ...{ batchId, outcome, counts, results, rows, unsent, refusals },
+      ...(ofOthers > 0 && { ofOthers }),
       ...{ differs, absent, differences, warnings, error },
     };
     const ended = { ...this.#ref, outcome, rows, ...counts, unsent };

@@ -23,7 +23,7 @@ export function resultLine({ batchId, outcome, counts, unsent }: WriteBackResult
  * @param command what the user has run: the command of a file, or `resend`
  */
 export function batchDiagnostics(result: WriteBackResult, command: 'file' | 'resend' = 'file'): string[] {
-  const { batchId, outcome, counts, unsent, warnings, error } = result;
+  const { batchId, outcome, counts, unsent, ofOthers = 0, warnings, error } = result;
   const lines = warnings.map((text) => `warning: ${text}`);
   if (error !== null && outcome !== 'cancelled') lines.push(`${outcome}: ${error.message}`);
   if (outcome === 'cancelled')
@@ -33,7 +33,9 @@ export function batchDiagnostics(result: WriteBackResult, command: 'file' | 'res
     lines.push(`${counted(unsent, 'row')} not sent. To send them, run ${which} again.`);
   }
   if (counts.rejected > 0) lines.push(...rejectedLines(batchId, counts.rejected));
-  if (counts.unknown > 0 && outcome !== 'cancelled') lines.push(...unknownLines(batchId, counts.unknown));
+  if (outcome === 'cancelled') return lines;
+  if (counts.unknown > ofOthers) lines.push(...unknownLines(batchId, counts.unknown - ofOthers));
+  if (ofOthers > 0) lines.push(ofOthersLine(ofOthers));
   return lines;
 }
 
@@ -50,9 +52,15 @@ function unknownLines(batchId: string, rows: number): string[] {
   return [
     `${counted(rows, 'row')} unknown: no response showed whether they were written. Look for them in the service. To send them again with the same idempotency keys:`,
     `  ${batchCommand('resend', batchId, '--unknown')}`,
-    'If the receipts say that the service repeats a failure, follow their advice. To settle the rows without sending them:',
+    'If the receipts say that the service repeats a failure, follow their advice. To settle the rows without sending them, which leaves the same rows of other files unknown:',
     `  ${batchCommand('resend', batchId, '--unknown --reject')}`,
   ];
+}
+
+/** About unknown rows that `resend --unknown` does not send. */
+export function ofOthersLine(rows: number): string {
+  const [are, were, them] = rows === 1 ? ['is', 'was', 'it'] : ['are', 'were', 'them'];
+  return `${counted(rows, 'row')} ${are} unknown and ${were} not sent, because another batch or an earlier run may have written ${them}. The receipts say what settles ${them}.`;
 }
 
 /**

@@ -105,11 +105,14 @@ export function declareWriteBack(program: WorktrackCommand): void {
   onBatch('resend')
     .description('send rows of a batch again that are not written, or settle them')
     .option('--rejected', 'the rows that the service has rejected')
-    .option('--unknown', 'the rows that may or may not have been written')
+    .option('--unknown', 'the rows that this batch may or may not have written')
     .option('--rows <numbers>', 'rows by their numbers in the input, such as 3,7-9')
     .option('--new-key', 'with new idempotency keys; a row whose record exists is written a second time')
     .option('--yes-i-looked', 'the records of the --unknown rows do not exist in the service')
-    .option('--reject', 'send nothing: the rows stay rejected')
+    .option(
+      '--reject',
+      'send nothing: the rows stay rejected, and unknown to other files if they may have been written',
+    )
     .option('--again', 'also send rows that another batch has written meanwhile')
     .option('--same-system', 'count rows that were sent to another base URL as written')
     .option('--other-system', 'count rows that were sent to another base URL as new')

@@ -8,7 +8,9 @@ import { withTemporal } from '../shared/context.js';
 import { readConnection } from '../shared/each-connection.js';
 import { withLake } from '../shared/open-lake.js';
 import { count, counted, output } from '../shared/output.js';
+import { ofOthersLine } from './batch-lines.js';
 import { finishBatch, orOutOfReach, type RunOptions, runInput, startAndFollowBatch } from './follow-batch.js';
+import { receiptsCommand } from './receipts-command.js';
 import { askedPolicy, askedSystem } from './written-policy.js';
 
 interface ResendOptions extends GlobalOptions, RunOptions {
@@ -36,8 +38,15 @@ export async function runResend(batch: string, options: ResendOptions): Promise<
       const named = { connection: connection.name, system, again };
       const prepared = await prepareResend(store, batchId, order, named);
       if (prepared.unsendable > 0) output.note(unsendableLine(batchId, prepared.unsendable));
+      if (prepared.ofOthers > 0) {
+        output.note(ofOthersLine(prepared.ofOthers));
+        output.note(`Their receipts: ${receiptsCommand(batchId)}`);
+      }
       if (prepared.rows === 0) {
-        output.note(`No row of batch ${shownBatchId(batchId)} is ${String(order.rows)}. Nothing was sent.`);
+        const other = prepared.ofOthers > 0 ? 'other ' : '';
+        output.note(
+          `No ${other}row of batch ${shownBatchId(batchId)} is ${String(order.rows)}. Nothing was sent.`,
+        );
         return EXIT.done;
       }
       for (const line of orderLines(prepared, order)) output.note(line);
@@ -93,13 +102,17 @@ const DOES: Readonly<Record<ResendOrder['action'], string>> = {
   reject: 'to settle as rejected: the service gets no request',
 };
 
+const STAYS_IN_DOUBT =
+  'Rows that may have been written stay in doubt: other files with the same rows do not send them.';
+
 /** What the run will do, for stderr. */
 function orderLines({ input, rows, first }: PreparedResend, { action }: ResendOrder): string[] {
   const more = rows > first.length ? ', ...' : '';
   const which = `${rows === 1 ? 'row' : 'rows'} ${first.join(', ')}${more}`;
   const what = `${counted(rows, 'row')} of batch ${shownBatchId(input.batchId)} ${DOES[action]}: ${which}`;
-  const looks = 'A row whose record exists in the service is written a second time.';
-  return action === 'new-key' ? [what, looks] : [what];
+  if (action === 'reject') return [what, STAYS_IN_DOUBT];
+  const isRepeated = action === 'new-key' || input.written === 'again';
+  return isRepeated ? [what, 'A row whose record exists in the service is written a second time.'] : [what];
 }
 
 function unsendableLine(batchId: string, rows: number): string {

@@ -65,7 +65,7 @@ export async function findEarlierRows(
     signal: null,
   });
   const found = new FindingCounter();
-  const verdicts = new TurnVerdicts(hashes.rows);
+  const verdicts = new TurnVerdicts(hashes.rows, batchId);
   for (const one of tally.find()) {
     found.add(one);
     if (one.by !== null) verdicts.add(one, 'report');

@@ -173,6 +173,8 @@ export interface WriteBackResult {
   readonly rows: number;
   /** Rows that were not sent, because the batch ended early, and rows that the service refused without an outcome. */
   readonly unsent: number;
+  /** Of the unknown rows, those that were not sent, because another batch, or an earlier run without logs, may have written them. */
+  readonly ofOthers?: number;
   /** What the service said when it refused rows without an outcome; `null` if there are none. */
   readonly refusals: ObjectKey | null;
   /** Fields whose values in the service's records are not those that were sent. */
@@ -268,7 +270,7 @@ export type WriteResultsInput = Omit<SendRowsInput, 'unknown' | 'limitedSince' |
 
 export interface WrittenResults
   extends Pick<WriteBackResult, 'counts' | 'unsent' | 'refusals'>,
-    Partial<Pick<WriteBackResult, 'differs' | 'absent' | 'differences'>> {
+    Partial<Pick<WriteBackResult, 'differs' | 'absent' | 'differences' | 'ofOthers'>> {
   readonly results: ObjectKey;
   /** Written rows whose id an earlier row of the input has, too. */
   readonly sameId: number;

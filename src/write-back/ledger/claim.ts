@@ -2,7 +2,7 @@ import type { EpochMs, ObjectKey } from '../../core/brands.js';
 import type { WritableResource } from '../../core/contract/write-back.js';
 import { writeIfUnchanged } from '../../lake/published/swap.js';
 import type { ObjectStore } from '../../lake/store/index.js';
-import { type ChunkRow, isWritten, knownOf, type RowState } from '../plan-file.js';
+import { type ChunkRow, isAnswered, isWritten, knownOf, type RowState } from '../plan-file.js';
 import { claimKey, type LedgerListing, listLedger, rowsKey } from './entries.js';
 import type { RowHashes } from './row-hashes.js';
 import {
@@ -132,9 +132,8 @@ export function claimedState(
 ): ClaimedState {
   const { receipt, sentAt } = knownOf(row, state);
   if (isWritten(receipt)) return 'written';
-  if (receipt?.outcome === 'rejected') return 'unsent';
-  // A skipped row was in doubt: `--unknown skip` only ends the search for its outcome.
-  if (receipt !== null) return 'doubtful';
+  // A user who settles a row in doubt, with `--reject` or `--unknown skip`, only ends the search for its outcome.
+  if (receipt !== null) return isAnswered(receipt) ? 'unsent' : 'doubtful';
   return mayBeSent || sentAt !== null ? 'doubtful' : 'unsent';
 }
 

@@ -215,31 +215,38 @@ class RowTally {
     return this.#find(record, 0, isKeyed) !== -1;
   }
 
-  /** What was found about each row that is to be sent, in the order of the file. Call it once, at the end. */
+  /**
+   * What was found about each row that is to be sent, and about each one that is left, in the order of the file; and the rows that
+   * the ledger counts as doubtful. Call it once, at the end.
+   */
   *find(): Generator<FoundRow> {
-    // Written rows first, so that a copy without an outcome does not count as the one that was written.
-    const late = new Set<number>();
-    for (let row = 0; row < this.#rows.rows; row++) {
-      if (this.#rows.stateOf(row) !== 'written') continue;
-      const first = this.#firstOf(row);
-      // Its receipt arrived after the entry of the ledger was closed.
-      if (!this.#ownWritten.take(first) && this.#ownDoubtful.take(first)) late.add(row);
-    }
+    const doubtful = this.#doubtfulRows();
     for (let row = 0; row < this.#rows.rows; row++) {
       const state = this.#rows.stateOf(row);
-      if (state === 'unsent') continue;
-      if (state === 'written') {
-        if (late.has(row)) yield { row, finding: 'own', by: null, wasDoubtful: true };
-        continue;
-      }
-      const first = this.#firstOf(row);
-      const wasDoubtful = this.#ownDoubtful.take(first);
-      if (state === 'settled') {
-        if (wasDoubtful) yield { row, finding: 'own', by: null, wasDoubtful };
-        continue;
-      }
-      yield { row, ...this.#findingOf(row, first), wasDoubtful };
+      const wasDoubtful = doubtful.has(row);
+      if (state === 'open' || state === 'left')
+        yield { row, ...this.#findingOf(row, this.#firstOf(row)), wasDoubtful };
+      else if (wasDoubtful) yield { row, finding: 'own', by: null, wasDoubtful };
     }
+  }
+
+  /**
+   * The rows that the ledger counts as doubtful in their own batch. It does not know which of several equal rows it counts, so those
+   * come first that may have been written: their doubt must not end with the outcome of another one.
+   */
+  #doubtfulRows(): ReadonlySet<number> {
+    const found = new Set<number>();
+    // Written rows first, so that a copy without an outcome does not count as the one that was written.
+    for (const state of ['written', 'doubtful', 'open', 'settled'] as const) {
+      for (let row = 0; row < this.#rows.rows; row++) {
+        if (this.#rows.stateOf(row) !== state) continue;
+        const first = this.#firstOf(row);
+        if (state === 'written' && this.#ownWritten.take(first)) continue;
+        // The receipt of a written or a rejected row arrived after the entry of the ledger was closed.
+        if (this.#ownDoubtful.take(first)) found.add(row);
+      }
+    }
+    return found;
   }
 
   #findingOf(row: number, first: number): Pick<FoundRow, 'finding' | 'by'> {

@@ -5,6 +5,7 @@ import { damagedObject } from '../../lake/damaged-error.js';
 import { crc32 } from '../../lake/store/crc32.js';
 import type { Field } from '../fields.js';
 import { HashTable } from '../hash-table.js';
+import { isAnswered, isWritten, type RowReceipt } from '../plan-file.js';
 import { checksum, ROW_HASH_BYTES, recordBytes } from './rows-object.js';
 
 /**
@@ -81,12 +82,25 @@ function sorted(scanner: JsonScanner): string {
 }
 
 /**
- * The state of a row in its own batch. `unsent`: its plan does not send it. `open`: it has no outcome. `written`, `settled`:
- * the batch has written it, or has another outcome for it.
+ * The state of a row in its own batch.
+ * - `unsent`: its content is the reason that it is never sent.
+ * - `open`: it has no outcome, and its plan sends it unless the ledger has it.
+ * - `written`, `settled`: the batch has written it, or the service or a user has rejected it.
+ * - `left`: the batch has not sent it, and a user has asked for other rows. The ledger is asked about it as about an open row,
+ *   so that it keeps its verdict and its place among equal rows.
+ * - `doubtful`: the batch may have written it, and its plan does not send it.
  */
 export type OwnState = (typeof STATES)[number];
 
-const STATES = ['unsent', 'open', 'written', 'settled'] as const;
+/** Stored as indexes. */
+const STATES = ['unsent', 'open', 'written', 'settled', 'left', 'doubtful'] as const;
+
+/** The state of a row that has a receipt. */
+export function settledState(receipt: RowReceipt): OwnState {
+  if (isWritten(receipt)) return 'written';
+  const wasSent = receipt.byHand === true ? receipt.sentAt !== undefined : !isAnswered(receipt);
+  return wasSent ? 'doubtful' : 'settled';
+}
 
 /** Rows in one block of memory. */
 const BLOCK_ROWS = 16_384;

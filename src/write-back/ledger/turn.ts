@@ -125,6 +125,12 @@ export interface TurnVerdict {
   readonly message: string;
 }
 
+/** A verdict about any number of rows. */
+interface SharedVerdict extends TurnVerdict {
+  /** Set if another batch may have written them: the batch that they belong to, and the other one. */
+  readonly settle?: { readonly batchId: string; readonly by: string };
+}
+
 /**
  * `turns/<token>-<claim>.json`: what the look-up found when the turn of a batch came, and the claim for the rows that it sends.
  */
@@ -132,7 +138,7 @@ export interface TurnFile {
   /** The number of the claim in the ledger; `null` if no row is sent. */
   readonly claim: number | null;
   /** The verdicts that `rows` refers to. */
-  readonly verdicts: readonly TurnVerdict[];
+  readonly verdicts: readonly SharedVerdict[];
   /** For each row two bytes (little-endian): 0, or the number of its verdict from 1. Base64; `null` without verdicts. */
   readonly rows: string | null;
   /** Numbers of the plan's chunks that have rows to send. */
@@ -142,11 +148,14 @@ export interface TurnFile {
 /** Collects the verdicts of a turn. */
 export class TurnVerdicts {
   readonly #rows: Buffer;
-  readonly #verdicts: TurnVerdict[] = [];
+  readonly #batchId: string;
+  readonly #verdicts: SharedVerdict[] = [];
   readonly #numbers = new Map<string, number>();
 
-  constructor(rows: number) {
+  /** @param batchId the batch of the rows */
+  constructor(rows: number, batchId: string) {
     this.#rows = Buffer.alloc(2 * rows);
+    this.#batchId = batchId;
   }
 
   /**
@@ -165,9 +174,14 @@ export class TurnVerdicts {
         ? NOT_SENT_AGAIN
         : outcome === 'skipped'
           ? `already written by ${batch}`
-          : `not sent: ${batch} may have written this row, and the outcome is not known${settles(by)}`;
+          : `not sent: ${batch} may have written this row, and the outcome is not known${by === null ? LOGS_GONE : ''}`;
+      const isOther = outcome === 'unknown' && by !== null;
+      const verdict: SharedVerdict = {
+        ...{ outcome, message },
+        ...(isOther && { settle: { batchId: this.#batchId, by: by.batchId } }),
+      };
       // The last number stands for all further batches.
-      number = this.#verdicts.length < 0xffff ? this.#verdicts.push({ outcome, message }) : 0xffff;
+      number = this.#verdicts.length < 0xffff ? this.#verdicts.push(verdict) : 0xffff;
       this.#numbers.set(name, number);
     }
     this.#rows.writeUInt16LE(number, 2 * row);
@@ -179,10 +193,22 @@ export class TurnVerdicts {
   }
 }
 
-/** What settles a row of another batch. */
-function settles(by: LedgerBatch | null): string {
-  if (by === null) return '';
-  return `. Settle it first: ${batchCommand('resend', by.batchId, '--unknown')}`;
+/** What settles a row of the batch itself whose logs are gone. */
+const LOGS_GONE =
+  '. Look for its record, then run the command of the file again: with --unknown resend to send the row, or with --unknown skip to leave it';
+
+/**
+ * What settles a row that another batch may have written. The other batch cannot send it again if a user has settled it there: it
+ * stays in doubt, and only a look into the service helps.
+ *
+ * @param row its number in its own batch
+ */
+function settles({ batchId, by }: NonNullable<SharedVerdict['settle']>, row: number): string {
+  const other = shownBatchId(by);
+  const first = batchCommand('resend', by, '--unknown');
+  const again = batchCommand('resend', batchId, `--rows ${row} --again`);
+  const reject = batchCommand('resend', batchId, `--rows ${row} --reject`);
+  return `Settle it first: ${first}; if no row of batch ${other} is unknown, look for the record. If it does not exist: ${again}; if it exists: ${reject}`;
 }
 
 /** The turn of a batch: which of its rows are not sent, and the object that ends it. */
@@ -191,7 +217,7 @@ export class Turn {
   /** The object that ends the turn; `null` if no row is sent. */
   readonly fence: ObjectKey | null;
   readonly #chunks: ReadonlySet<number> | null;
-  readonly #verdicts: readonly TurnVerdict[];
+  readonly #verdicts: readonly SharedVerdict[];
   readonly #rows: Buffer;
 
   /** @param file `null` for a batch whose rows are not looked up: all rows are sent */
@@ -207,7 +233,9 @@ export class Turn {
   /** Why a row is not sent; `null` if it may be. @param row its number in the input, from 1 */
   verdictOf(row: number): TurnVerdict | null {
     const number = this.#rows.length === 0 ? 0 : this.#rows.readUInt16LE(2 * (row - 1));
-    return number === 0 ? null : this.#verdicts[number - 1]!;
+    if (number === 0) return null;
+    const { outcome, message, settle } = this.#verdicts[number - 1]!;
+    return { outcome, message: settle === undefined ? message : `${message}. ${settles(settle, row)}` };
   }
 
   /** Whether a chunk of the plan has rows to send. */

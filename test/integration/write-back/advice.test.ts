@@ -40,8 +40,14 @@ const PLACES: Readonly<Record<string, string>> = {
     'settles a row in doubt before it is corrected',
   "src/write-back/check-corrections.ts: batchCommand('receipts', first.batch, '--rejected --csv')":
     'settles a row in doubt before it is corrected',
-  "src/write-back/ledger/turn.ts: batchCommand('resend', by.batchId, '--unknown')":
+  "src/write-back/prepare-resend.ts: batchCommand('receipts', this.#batchId, '--rejected')":
+    'sends or settles a row whose other batch a user has settled',
+  "src/write-back/ledger/turn.ts: batchCommand('resend', by, '--unknown')":
     'settles the row of another batch first',
+  "src/write-back/ledger/turn.ts: batchCommand('resend', batchId, `--rows ${row} --again`)":
+    'sends or settles a row whose other batch a user has settled',
+  "src/write-back/ledger/turn.ts: batchCommand('resend', batchId, `--rows ${row} --reject`)":
+    'sends or settles a row whose other batch a user has settled',
   "activities/write-back/row-request.ts: batchCommand('resend', batchId, `--rows ${row} --new-key`)":
     'gives a row with a stored failure a new key, and the other commands write nothing twice',
   "src/cli/write-back/confirm-command.ts: batchCommand('confirm', batch.batchId)":
@@ -189,6 +195,66 @@ describe('the command that a message of write-back names', () => {
     const last = await send(4, '--skip-written');
     expect(last).toMatchObject({ code: 0, stdout: expect.stringContaining('written, 1 created, 3 skipped') });
     expect(service.records.length).toBe(4);
+  });
+
+  it.each(['again', 'reject'] as const)(
+    'sends or settles a row whose other batch a user has settled (--%s)',
+    async (choice) => {
+      answers(2, { ...UNCLEAR, writes: choice === 'reject' });
+      const first = await send(3);
+      const settled = await run(commandsIn(first.stderr).at(-1)!);
+      expect(settled.stderr).toContain('stay in doubt: other files with the same rows do not send them');
+      service.respond = () => null;
+      const next = await send(4, '--skip-written');
+      expect([next.code, next.stdout]).toEqual([
+        1,
+        expect.stringContaining('1 created, 1 unknown, 2 skipped'),
+      ]);
+      // What is unknown because of another batch is not advised to be sent.
+      expect(next.stderr).toContain('1 row is unknown and was not sent, because another batch');
+      const commands = commandsIn(next.stderr);
+      expect(commands).toHaveLength(1);
+      const [other, again, reject] = commandsIn((await run(commands[0]!)).stdout);
+      const nothing = await run(other!);
+      expect([nothing.code, nothing.stderr]).toEqual([
+        0,
+        expect.stringContaining('is unknown. Nothing was sent.'),
+      ]);
+      const batch = again![2]!;
+      const announced = await run(['write-back', 'resend', batch, '--unknown']);
+      expect([announced.code, announced.stderr]).toEqual([
+        0,
+        expect.stringMatching(
+          /1 row is unknown and was not sent.*\n.*\n.*No other row .* is unknown\. Nothing was sent\./,
+        ),
+      ]);
+      expect((await run(commandsIn(announced.stderr)[0]!)).stdout).toContain('--again');
+      const [header, , row] = timeEntriesCsv(3, from).split('\n');
+      const columns = '_worktrack_batch,_worktrack_row';
+      const corrected = await fileIn(stack, `${header},${columns}\n${row},${batch},2\n`);
+      const refused = await run(['write-back', 'time-entries', corrected]);
+      expect([refused.code, refused.stderr]).toEqual([
+        2,
+        expect.stringContaining('row 2 is unknown (its receipt says what settles it'),
+      ]);
+      expect((await run(commandsIn(refused.stderr)[0]!)).stdout).toContain('--again');
+      const done = await run(choice === 'again' ? again! : reject!);
+      expect(done.code, done.stderr).toBe(choice === 'again' ? 0 : 1);
+      expect(done.stdout).toContain(
+        choice === 'again' ? '2 created, 2 skipped' : '1 created, 1 rejected, 2 skipped',
+      );
+      expect([records(2), service.records.length]).toEqual([1, 4]);
+    },
+  );
+
+  it('keeps the receipts of rows that another batch has written', async () => {
+    await send(3);
+    answers(5, REJECTS);
+    const next = await send(5, '--skip-written');
+    service.respond = () => null;
+    const [, resend] = commandsIn(next.stderr);
+    const done = await run(resend!);
+    expect([done.code, done.stdout]).toEqual([0, expect.stringContaining('written, 2 created, 3 skipped')]);
   });
 
   /** Two rows have the same key. */

@@ -6,12 +6,7 @@ import { DefaultLogger } from '@temporalio/worker';
 import { expect, it } from 'vitest';
 import { openBatchKeys } from '../../../activities/write-back/batch-organization.js';
 import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
-import {
-  hasAcceptedRow,
-  loadChunk,
-  readLogIndex,
-  readPlan,
-} from '../../../activities/write-back/stored-batch.js';
+import { hasAcceptedRow, loadChunk, readPlan } from '../../../activities/write-back/stored-batch.js';
 import type { SendRowsInput } from '../../../src/core/contract/write-back.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
@@ -19,6 +14,7 @@ import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import type { ActivityDeps } from '../../../src/run/deps.js';
 import { readBatch } from '../../../src/write-back/batch-file.js';
 import { batchKeys } from '../../../src/write-back/batch-layout.js';
+import { readLogIndex } from '../../../src/write-back/chunk-logs.js';
 import { Turn } from '../../../src/write-back/ledger/turn.js';
 import type { BatchFile, RowReceipt } from '../../../src/write-back/plan-file.js';
 import { resultOf } from '../../../src/write-back/results.js';

@@ -8,7 +8,7 @@ import { OpenChunk } from '../../../activities/write-back/open-chunk.js';
 import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
 import { SendClock } from '../../../activities/write-back/send-clock.js';
 import { sendRows } from '../../../activities/write-back/send-rows.js';
-import { loadChunk, readLogIndex, readPlan } from '../../../activities/write-back/stored-batch.js';
+import { loadChunk, readPlan } from '../../../activities/write-back/stored-batch.js';
 import { WAIT_BUDGET_MS } from '../../../activities/write-back/waiting-rows.js';
 import type { ObjectKey } from '../../../src/core/brands.js';
 import type { SendHeartbeat, SendRowsInput } from '../../../src/core/contract/write-back.js';
@@ -17,6 +17,7 @@ import type { ConnectionSettings } from '../../../src/core/settings.js';
 import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
 import type { ActivityDeps } from '../../../src/run/deps.js';
 import { planKeys } from '../../../src/write-back/batch-layout.js';
+import { readLogIndex } from '../../../src/write-back/chunk-logs.js';
 import { Turn, TurnVerdicts } from '../../../src/write-back/ledger/turn.js';
 import type { LoggedRow } from '../../../src/write-back/plan-file.js';
 import { resultOf } from '../../../src/write-back/results.js';
@@ -162,7 +163,7 @@ describe('an attempt at sending rows', () => {
 
   it('sends no row once its turn has ended, and leaves none in doubt', async () => {
     await plan(20, 10);
-    const turn = turnOf(new TurnVerdicts(20));
+    const turn = turnOf(new TurnVerdicts(20, 'b'));
     await endTurn(turn);
     expect(await inTurn(turn)).toMatchObject(TURN_ENDED);
     expect([service.writes.length, new Set(await outcomes())]).toEqual([0, new Set([undefined])]);
@@ -170,7 +171,7 @@ describe('an attempt at sending rows', () => {
 
   it('asks for no row again once its turn has ended', async () => {
     await plan(1, 10);
-    const turn = turnOf(new TurnVerdicts(1));
+    const turn = turnOf(new TurnVerdicts(1, 'b'));
     service.respond = async () => {
       await endTurn(turn);
       return { status: 409, body: '{"message":"The timesheet is locked."}' };
@@ -181,7 +182,7 @@ describe('an attempt at sending rows', () => {
 
   it('sends no row that the look-up has found, whatever its finding is', async () => {
     await plan(4, 10);
-    const verdicts = new TurnVerdicts(4);
+    const verdicts = new TurnVerdicts(4, 'b');
     const by = { number: 1, batchId: 'other', at: 1, baseUrl: '' };
     for (const [row, finding] of (['written', 'doubtful'] as const).entries())
       verdicts.add({ row: row + 1, finding, by, wasDoubtful: false }, 'report');

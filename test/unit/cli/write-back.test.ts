@@ -62,6 +62,15 @@ describe('the end of a batch', () => {
     ]);
     const unknown = { ...RESULT, outcome: 'incomplete', counts: { ...noRows(), unknown: 2 } } as const;
     expect(batchDiagnostics(unknown)).toContain('  worktrack write-back resend b --unknown');
+    // `resend --unknown` sends only rows that the batch itself has sent.
+    expect(batchDiagnostics({ ...unknown, ofOthers: 1 })).toEqual([
+      expect.stringMatching(/^1 row unknown: no response showed/),
+      ...batchDiagnostics(unknown).slice(1),
+      expect.stringMatching(/^1 row is unknown and was not sent, because another batch/),
+    ]);
+    expect(batchDiagnostics({ ...unknown, ofOthers: 2 })).toEqual([
+      expect.stringMatching(/^2 rows are unknown and were not sent/),
+    ]);
   });
 });
 

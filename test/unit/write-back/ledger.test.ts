@@ -23,7 +23,7 @@ import {
   tidyLedger,
 } from '../../../src/write-back/ledger/entries.js';
 import { type FoundRow, lookUpRows } from '../../../src/write-back/ledger/look-up.js';
-import { cellsHash, keyHash, RowHashes } from '../../../src/write-back/ledger/row-hashes.js';
+import { cellsHash, keyHash, type OwnState, RowHashes } from '../../../src/write-back/ledger/row-hashes.js';
 import { encodeHeader, recordBytes, withCrc } from '../../../src/write-back/ledger/rows-object.js';
 import { FindingCounter, problemOf } from '../../../src/write-back/ledger/turn.js';
 import { TargetSystem } from '../../../src/write-back/system.js';
@@ -65,8 +65,9 @@ describe('the ledger of written rows', () => {
     open: ClaimedState = 'doubtful',
     ownClaims: ReadonlySet<number> | null = null,
     system = HERE,
+    hashes = hashesOf(rows),
   ) {
-    const { listing, tally } = await lookUpRows(store, hashesOf(rows), {
+    const { listing, tally } = await lookUpRows(store, hashes, {
       resource: RESOURCE,
       batchId,
       ownClaims,
@@ -185,6 +186,37 @@ describe('the ledger of written rows', () => {
       ['doubtful', null, false],
       ['new', null, false],
       ['new', null, false],
+    ]);
+  });
+
+  it('judges a row that is left as one that is sent, and ends no doubt but that of a row that may have been written', async () => {
+    const row: Row = [null, 'same'];
+    await close((await claim('one', [row], () => true)).number!, () => 'written');
+    const rows = [row, row, row, row];
+    await close((await claim('two', rows, ({ row: at }) => at === 2)).number!, () => 'doubtful');
+    const stated = async (batchId: string, ...states: OwnState[]) => {
+      const hashes = hashesOf(rows);
+      for (const [at, state] of states.entries()) hashes.setState(at, state);
+      return (await find(batchId, rows, 'doubtful', null, HERE, hashes)).found.map(
+        ({ row: at, finding, wasDoubtful }) => [at, finding, wasDoubtful],
+      );
+    };
+    expect(await stated('two', 'left', 'settled', 'doubtful', 'open')).toEqual([
+      [0, 'written', false],
+      [2, 'own', true],
+      [3, 'new', false],
+    ]);
+    expect(await stated('two', 'left', 'settled', 'open', 'left')).toEqual([
+      [0, 'written', false],
+      [2, 'new', true],
+      [3, 'new', false],
+    ]);
+    // Its rejection arrived after its claim was closed.
+    expect(await stated('two', 'left', 'left', 'settled', 'left')).toEqual([
+      [0, 'written', false],
+      [1, 'new', false],
+      [2, 'own', true],
+      [3, 'new', false],
     ]);
   });
 
@@ -411,6 +443,7 @@ describe('a claimed row', () => {
     [receipt('rejected'), 'unsent', 'unsent'],
     // It was in doubt when a user has settled it.
     [receipt('skipped'), 'doubtful', 'doubtful'],
+    [{ ...inDoubt, receipt: { ...receipt('rejected').receipt, byHand: true } }, 'doubtful', 'doubtful'],
     [inDoubt, 'doubtful', 'doubtful'],
     [unsent, 'doubtful', 'unsent'],
   ])(

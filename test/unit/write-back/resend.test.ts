@@ -21,6 +21,7 @@ const ROWS = {
   written: { ...FRESH, receipt: CREATED },
   rejected: { ...FRESH, receipt: REJECTED },
   byHand: { ...FRESH, receipt: { ...REJECTED, byHand: true } },
+  byHandInDoubt: { ...FRESH, receipt: { ...REJECTED, byHand: true, sentAt: 5 } },
   unknown: { ...FRESH, sentAt: 5, said: SAID },
   skipped: { ...FRESH, receipt: SKIPPED },
   wrong: { ...FRESH, verdict: { outcome: 'rejected', message: 'same key' } },
@@ -39,8 +40,8 @@ describe('an order for rows of a batch', () => {
       [{ rows: 'rejected', action: 'send' }, ['rejected']],
       [{ rows: 'unknown', action: 'send' }, ['unknown']],
       [{ rows: 'unknown', action: 'new-key' }, ['unknown']],
-      [{ rows: [3], action: 'send' }, ['fresh', 'rejected', 'byHand', 'unknown']],
-      [{ rows: [3], action: 'new-key' }, ['fresh', 'rejected', 'byHand', 'unknown']],
+      [{ rows: [3], action: 'send' }, ['fresh', 'rejected', 'byHand', 'byHandInDoubt', 'unknown']],
+      [{ rows: [3], action: 'new-key' }, ['fresh', 'rejected', 'byHand', 'byHandInDoubt', 'unknown']],
       [{ rows: [1, 2, 4], action: 'send' }, []],
       [{ rows: [3], action: 'reject' }, []],
       [{ rows: 'rejected', action: 'reject' }, []],
@@ -54,11 +55,23 @@ describe('an order for rows of a batch', () => {
         const decide = resendRule({ rows, action }, NONE);
         for (const kind of KINDS) {
           const [before, after] = [resultOf(ROWS[kind], undefined), resultOf(decide(ROWS[kind]), undefined)];
-          if (after?.byHand === true && kind !== 'byHand') expect(action).toBe('reject');
+          if (after?.byHand === true && before?.byHand !== true) expect(action).toBe('reject');
           else expect(after?.outcome, `${kind} ${action}`).toBe(before?.outcome);
         }
       }
     }
+  });
+
+  it('knows when a row may have been sent, even after a user has settled it', () => {
+    const settled = resendRule({ rows: 'unknown', action: 'reject' }, NONE)(ROWS.unknown);
+    expect(settled.receipt).toMatchObject({ outcome: 'rejected', byHand: true, sentAt: 5 });
+    for (const row of [settled, resendRule({ rows: [3], action: 'reject' }, NONE)(settled)])
+      expect(resendRule({ rows: [3], action: 'send' }, NONE)(row)).toMatchObject({
+        receipt: null,
+        sentAt: 5,
+      });
+    const unsent = resendRule({ rows: [3], action: 'reject' }, NONE)(ROWS.rejected);
+    expect(resendRule({ rows: [3], action: 'send' }, NONE)(unsent).sentAt).toBeNull();
   });
 
   it('gives a key its next number only when the last one has an answer', () => {

@@ -37,13 +37,12 @@ describe('an error of Temporal in a command', () => {
   it('is repeated with a deadline that leaves time to show its cause', async () => {
     vi.spyOn(output, 'note').mockImplementation(() => {});
     const deadlines: number[] = [];
-    const began = Date.now();
     const temporal = {
       ...TARGET,
       client: {
         connection: {
           withDeadline(deadline: number, calls: () => Promise<unknown>) {
-            deadlines.push(deadline - began);
+            deadlines.push(deadline - Date.now());
             return calls();
           },
         },
@@ -60,8 +59,7 @@ describe('an error of Temporal in a command', () => {
     );
     await expect(refused).rejects.toThrow('has been unreachable for 0.2 s: store operation failed');
     expect(calls).toBeGreaterThan(1);
-    expect(deadlines[0]).toBeGreaterThanOrEqual(150);
-    expect(deadlines[0]).toBeLessThan(200);
+    expect(Math.max(...deadlines)).toBeLessThanOrEqual(150);
   });
 });
 

@@ -7,6 +7,7 @@ import {
   isNamespaceMissing,
   isTooLate,
   isUnreachable,
+  isWithheld,
 } from '../temporal/client/grpc.js';
 import { otherQueuesText, queueOption } from '../temporal/status/silence.js';
 import {
@@ -43,11 +44,13 @@ export async function checkTemporal(
     temporal = await withTimeout(connecting, timeoutMs);
     const reached = await withTimeout(server(temporal), timeoutMs);
     const workers = await withTimeout(readWorkers(temporal, place.taskQueue, timeoutMs), timeoutMs);
-    // A server without worker versions has no such list.
-    const waiting = await withTimeout(waitingWork(temporal, place.taskQueue), timeoutMs).catch(() => null);
+    const waiting = await withTimeout(waitingWork(temporal, place.taskQueue), timeoutMs).then(
+      (found) => [...found.values()].flatMap(waitingFindings),
+      unknownWaiting,
+    );
     const others = workers.length > 0 ? [] : await queuesWithWorkers(temporal, place.taskQueue);
     const found = workerFindings(workers, place, connections, others);
-    return [...proxy, reached, ...found, ...[...(waiting?.values() ?? [])].flatMap(waitingFindings)];
+    return [...proxy, reached, ...found, ...waiting];
   } catch (error) {
     if (temporal === null) connecting.then((late) => late.close()).catch(() => {});
     return [...proxy, temporalFailure(error, place, timeoutMs)];
@@ -70,6 +73,16 @@ function waitingFindings(waiting: WaitingWork): Finding[] {
   return waitingTexts(waiting).map(({ message, remedy }) =>
     warning('waiting run', message, `${remedy} Until then, its Schedule starts no other run.`),
   );
+}
+
+/** What to say if the runs that wait could not be read. A server without worker versions has no such list. */
+function unknownWaiting(error: unknown): Finding[] {
+  if (!(error instanceof OutOfReachError) && !isWithheld(error)) return [];
+  const message = `it is not known whether runs wait for builds without workers: ${grpcMessage(error)}`;
+  const remedy = isDenied(error)
+    ? 'Let the credentials list and describe workflows of the namespace.'
+    : 'Run `worktrack doctor` again.';
+  return [warning('waiting run', message, remedy)];
 }
 
 function workerFindings(

@@ -24,6 +24,7 @@ const LIST_MS = 4_000;
  *
  * @param temporal `null`: Temporal is unreachable
  * @param source the command's configuration file
+ * @param connections the names of those whose status is read
  * @param maxAgeMs the largest age of data that is not stale
  * @param onUnknown called with each SDK error that leaves a run unknown
  * @returns reads the status of a connection; `timeoutMs`: how long its lake may be unreachable
@@ -31,6 +32,7 @@ const LIST_MS = 4_000;
 export async function openStatus(
   temporal: TemporalClient | null,
   source: string,
+  connections: readonly string[],
   maxAgeMs: number,
   onUnknown: (error: unknown) => void,
   taskQueue: string = DEFAULT_TASK_QUEUE,
@@ -45,12 +47,12 @@ export async function openStatus(
     others,
     idle: (workers ?? []).flatMap((one) => notCurrent(one) ?? []),
   };
-  // A server without worker versions has no such list.
-  const waitingOf = temporal === null ? null : await waitingWork(temporal, taskQueue).catch(() => null);
   const unknown = (error: unknown): null => {
     onUnknown(error);
     return null;
   };
+  const waitingOf =
+    temporal === null ? null : await waitingWork(temporal, taskQueue, connections).catch(unknown);
   return async (
     connection: ConnectionSettings,
     wanted?: readonly string[],

@@ -98,7 +98,9 @@ async function readReports(
 ): Promise<{ code: ExitCode; connections: readonly ConnectionReport[] }> {
   return withOptionalTemporal(options, 'Showing published runs only.', async (temporal) => {
     const unknown = unknownRuns(temporal);
-    const readStatus = await openStatus(temporal, source, times.maxAgeMs, unknown.add, options.taskQueue);
+    const names = chosen.map(({ name }) => name);
+    const { maxAgeMs } = times;
+    const readStatus = await openStatus(temporal, source, names, maxAgeMs, unknown.add, options.taskQueue);
     const runsOf = new Map<ConnectionSettings, KnownFromTemporal>();
     const read = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionReport> => {
       const wanted = { resources: namesOf(connection), limit: REPORTED_RUNS, onUnknown: unknown.add };

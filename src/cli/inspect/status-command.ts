@@ -48,7 +48,8 @@ export async function runStatus(options: StatusOptions): Promise<ExitCode> {
   return withOptionalTemporal(options, 'Showing latest.json.', async (temporal) => {
     const unknown = unknownRuns(temporal);
     const { source } = settings;
-    const readStatus = await openStatus(temporal, source, maxAgeMs, unknown.add, options.taskQueue);
+    const names = chosen.map(({ name }) => name);
+    const readStatus = await openStatus(temporal, source, names, maxAgeMs, unknown.add, options.taskQueue);
     const read = (connection: ConnectionSettings, timeoutMs?: number): Promise<ConnectionStatus> =>
       readStatus(connection, options.resource, timeoutMs);
     const [only, ...others] = chosen;

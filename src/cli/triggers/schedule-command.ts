@@ -6,6 +6,7 @@ import type { ConnectionSettings, ScheduleSettings } from '../../core/settings.j
 import { shellWord } from '../../core/short-text.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
+import { grpcMessage, isWithheld } from '../../temporal/client/grpc.js';
 import {
   type AppliedSchedule,
   applySchedule,
@@ -38,6 +39,7 @@ export async function runSchedule(action: ScheduleAction, options: ScheduleOptio
     const differences = DEPENDS_ON_WORKERS.includes(action)
       ? (await checkWorkers(temporal, chosen, options)).differences
       : [];
+    const waitingOf = action === 'describe' ? await waitingWarnings(temporal, chosen, options) : () => [];
     const act = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ScheduleResult> => {
       const selects = chosen.length > 1 ? ` --connection ${shellWord(connection.name)}` : '';
       // May be repeated: a second trigger starts no run while that of the first is in progress.
@@ -48,7 +50,7 @@ export async function runSchedule(action: ScheduleAction, options: ScheduleOptio
       const found = differences
         .filter((one) => one.connection === connection.name)
         .map((one) => `warning: ${differenceText(one, { source: settings.source, now: Date.now() })}`);
-      return { ...result, warnings: [...warnings, ...found] };
+      return { ...result, warnings: [...waitingOf(connection.name), ...warnings, ...found] };
     };
     return onConnections(chosen, act, options, {
       one({ value, lines, warnings = [] }) {
@@ -65,6 +67,32 @@ export async function runSchedule(action: ScheduleAction, options: ScheduleOptio
       },
     });
   });
+}
+
+/**
+ * Reads the runs that wait for builds without workers once for all connections.
+ *
+ * @returns the warnings about those of a connection
+ */
+async function waitingWarnings(
+  temporal: TemporalClient,
+  chosen: readonly ConnectionSettings[],
+  { taskQueue = DEFAULT_TASK_QUEUE }: ScheduleOptions,
+): Promise<(connection: string) => string[]> {
+  const names = chosen.map(({ name }) => name);
+  try {
+    const waiting = await waitingWork(temporal, taskQueue, names);
+    return (connection) =>
+      waitingTexts(waiting.get(connection) ?? { first: [], count: 0 }).map(
+        ({ message, remedy }) => `Warning: ${message}, so the Schedule starts no other run. ${remedy}`,
+      );
+  } catch (error) {
+    // A server without worker versions has no such list.
+    if (!isWithheld(error)) return () => [];
+    return () => [
+      `Warning: it is not known whether runs wait for builds without workers: ${grpcMessage(error)}`,
+    ];
+  }
 }
 
 /** The result of an action on one Schedule. */
@@ -99,18 +127,14 @@ const actions: Readonly<Record<ScheduleAction, Action>> = {
       warnings: skippedNightWarnings(connection.schedule),
     };
   },
-  async describe(temporal, { name }, { taskQueue = DEFAULT_TASK_QUEUE }) {
+  async describe(temporal, { name }) {
     const described = await describeSchedule(temporal, name);
-    const waiting = await waitingWork(temporal, taskQueue).catch(() => null);
     const { paused, note, nextRuns } = described;
     return {
       value: described,
       lines: describedLines(described),
       state: paused ? 'paused' : 'active',
       detail: paused ? (note ?? '') : nextText(nextRuns),
-      warnings: waitingTexts(waiting?.get(name) ?? { first: [], count: 0 }).map(
-        ({ message, remedy }) => `Warning: ${message}, so the Schedule starts no other run. ${remedy}`,
-      ),
     };
   },
   async trigger(temporal, { name }) {

@@ -22,7 +22,7 @@ export interface StuckPage {
 
 /** Workflows of a connection that stay on builds without workers. */
 export interface WaitingWork {
-  /** The newest, at most 100. */
+  /** The newest, at most 100, and at most 400 of all connections. */
   readonly first: readonly StuckWork[];
   /** The number of all. */
   readonly count: number;
@@ -32,6 +32,8 @@ export interface WaitingWork {
 const PAGE = 500;
 /** Workflows of a connection that are named. */
 const NAMED = 100;
+/** Workflows of all connections that are described to name them. */
+const DESCRIBED = 400;
 const CONCURRENCY = 8;
 
 /**
@@ -71,28 +73,43 @@ export async function* stuckPages(
 }
 
 /**
- * The same by connection, for people. Costs no more than 100 requests for each connection besides the pages: the others are
- * counted as the server lists them.
+ * The same by connection, for people. Describes at most 400 workflows besides the pages, 8 at a time; the others are counted as
+ * the server lists them.
+ *
+ * @param connections the names of those to read. Default: all
  */
 export async function waitingWork(
   temporal: TemporalClient,
   taskQueue: string,
+  connections?: readonly string[],
   timeoutMs?: number,
 ): Promise<ReadonlyMap<string, WaitingWork>> {
   const found = new Map<string, { readonly first: StuckWork[]; count: number }>();
+  const wanted = connections && new Set(connections);
+  let requests = DESCRIBED;
   for await (const { suspects, workers } of suspectPages(temporal, taskQueue, timeoutMs)) {
-    for (const [connection, group] of groupBy(suspects, connectionOf)) {
+    const groups = [...groupBy(suspects, connectionOf)].flatMap(([connection, left]) => {
+      if (wanted?.has(connection) === false) return [];
       const waiting = found.get(connection) ?? { first: [], count: 0 };
       found.set(connection, waiting);
-      let at = 0;
-      while (at < group.length && waiting.first.length < NAMED) {
-        const next = group.slice(at, at + NAMED - waiting.first.length);
-        const stuck = await confirmed(temporal, next, workers, timeoutMs);
-        waiting.first.push(...stuck);
-        waiting.count += stuck.length;
-        at += next.length;
+      waiting.count += left.length;
+      return [{ waiting, left }];
+    });
+    for (;;) {
+      // Of all connections together, because each may have only a few.
+      const next = groups.flatMap(({ waiting, left }) => {
+        const taken = left.splice(0, Math.min(NAMED - waiting.first.length, requests));
+        requests -= taken.length;
+        return taken.map((suspect) => ({ ...suspect, waiting }));
+      });
+      if (next.length === 0) break;
+      const stuck = await confirmed(temporal, next, workers, timeoutMs);
+      const byId = new Map(stuck.map((work) => [work.workflowId, work]));
+      for (const { workflowId, waiting } of next) {
+        const work = byId.get(workflowId);
+        if (work === undefined) waiting.count--;
+        else waiting.first.push(work);
       }
-      waiting.count += group.length - at;
     }
   }
   return found;
@@ -108,7 +125,8 @@ export function waitingTexts({ first, count }: WaitingWork): ReturnType<typeof s
   const texts = first.map(({ silence }) => silenceText(silence));
   const others = count - first.length;
   if (others <= 0) return texts;
-  const message = `${others} more ${others === 1 ? 'workflow waits' : 'workflows wait'} for builds without workers`;
+  const number = texts.length === 0 ? `${others}` : `${others} more`;
+  const message = `${number} ${others === 1 ? 'workflow waits' : 'workflows wait'} for builds without workers`;
   const remedy = 'Start workers of their builds, or move all of them to the current one: `worktrack unpin`.';
   return [...texts, { message, remedy }];
 }

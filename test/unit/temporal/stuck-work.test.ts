@@ -149,6 +149,33 @@ describe('waitingWork', () => {
   });
 });
 
+describe('waitingWork of many connections', () => {
+  const fleet = Array.from({ length: 1_000 }, (_, i) => stuck(`worktrack/c${i}/export/run`));
+
+  it('describes workflows of several connections at a time, and no more than 400 of all', async () => {
+    const { temporal, calls } = serverWith(fleet);
+    const found = await waitingWork(temporal, 'worktrack');
+    expect(calls).toMatchObject({ lists: 2, descriptions: 400, most: 8 });
+    expect([...found.values()].map(({ count }) => count)).toEqual(fleet.map(() => 1));
+    expect(waitingTexts(found.get('c0')!)[0]!.message).toContain('worktrack/c0/export/run');
+    expect(waitingTexts(found.get('c999')!)[0]!.message).toBe('1 workflow waits for builds without workers');
+  });
+
+  it('names those of the connections that are asked for, whatever waits elsewhere', async () => {
+    const { temporal, calls } = serverWith(fleet);
+    const found = await waitingWork(temporal, 'worktrack', ['c998', 'c999']);
+    expect([...found.values()].map(({ first }) => first.length)).toEqual([1, 1]);
+    expect(calls.descriptions).toBe(2);
+  });
+
+  it('describes no more than 400, even if the list of a connection is late', async () => {
+    const moved = (workflowId: string): Fake => ({ workflowId, listed: 'd:lost', buildId: 'live' });
+    const { temporal, calls } = serverWith(many(900, moved, 'worktrack/acme/export/'));
+    const { first, count } = (await waitingWork(temporal, 'worktrack')).get('acme')!;
+    expect([first.length, count, calls.descriptions]).toEqual([0, 500, 400]);
+  });
+});
+
 describe('countPinned', () => {
   it('counts with one request, as servers before and since 1.28 name a version', async () => {
     const { temporal, calls } = serverWith([]);

@@ -247,7 +247,7 @@ describe('alerts of runs', () => {
     for (let sent = 0; sent < 1000; sent += 100)
       await Promise.all(Array.from({ length: 100 }, () => alerts.signal(ALERTS_SIGNAL, nothing)));
     await until(async () => (await alerts.describe()).runId !== runId, 'the history is long enough');
-    const { events } = await stack.history(workflowId);
+    const { events } = await alerts.fetchHistory();
     const [input] = events![0]!.workflowExecutionStartedEventAttributes!.input!.payloads!;
     const state = JSON.parse(Buffer.from(input!.data!).toString()) as StoredAlerts;
     expect(Object.keys(state.stored)).toEqual([stack.connection]);

@@ -4,11 +4,14 @@ import { restoredAlerts, storedAlerts } from '../../../src/core/alerts/stored-st
 import type { AlertsState, Observation } from '../../../src/core/contract/index.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
 import { jsonBytes } from '../../../src/core/text-budget.js';
+import { IS_LONG } from '../../support/seeds.js';
 import { FAILED, START, World } from './world.js';
 
 const LIMIT = 2 * 1024 * 1024;
 const MIB = 1024 * 1024;
 const TARGETS = [{ id: '199e193684ee' }, { id: '5f0c2a9be41d', incidents: true }];
+/** A target with incidents has a message for each connection, which takes long for thousands. */
+const CHANNELS = [{ id: '199e193684ee' }, { id: '5f0c2a9be41d' }];
 const RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries', 'members', 'clients', 'invoices'];
 
 /** An export of all resources, and a look at their ages. */
@@ -48,21 +51,22 @@ function told({ connections }: AlertsState) {
   const all = Object.values(connections).flatMap(({ problems }) => problems);
   return all
     .filter((one) => Object.keys(one.told).length > 0)
-    .map(({ text: _, ...one }) => JSON.stringify(one, Object.keys(one).sort()))
+    .map(({ text: _, told: heard, ...one }) => JSON.stringify([Object.entries(one).sort(), heard]))
     .sort();
 }
 
 describe('The state of the alerts', () => {
   it('of 2,000 connections stays below the limit of Temporal in an outage, and forgets nothing that a target has heard of', () => {
-    const world = new World(TARGETS, RESOURCES);
+    const world = new World(CHANNELS, RESOURCES);
     const names = Array.from({ length: 2000 }, (_, at) => `customer-${String(at).padStart(4, '0')}`);
     exported(world, 'all', null);
     const [entry] = Object.values(world.state.connections);
     world.state = { ...world.state, connections: Object.fromEntries(names.map((name) => [name, entry!])) };
     world.now += HOUR_MS;
-    // To look for the next message after each report takes long.
+    // All that comes while a message is on its way is in the next one.
     world.isHeld = true;
-    for (const name of names)
+    // After 3,000 problems, no others are remembered.
+    for (const name of IS_LONG ? names : names.slice(0, 500))
       exported(world, name, (resource) => `${name} ${resource}: ${'no answer. '.repeat(40)}`);
     world.release();
     world.pass(20 * MINUTE_MS);
@@ -72,16 +76,14 @@ describe('The state of the alerts', () => {
     expect(world.continueAsNew()).toEqual([]);
     expect(jsonBytes(storedAlerts(world.state, world.now).stored)).toBeLessThan(1.5 * MIB);
     expect(told(world.state)).toEqual(before);
-    for (const { id } of TARGETS) expect(open(world, id).length).toBeGreaterThan(0);
+    expect(CHANNELS.map(({ id }) => open(world, id).length > 0)).toEqual([true, true]);
     world.isHeld = true;
     for (const [name, { problems }] of Object.entries(world.state.connections))
       if (problems.length > 0) exported(world, name, null);
     world.release();
     world.pass(3 * HOUR_MS);
-    expect(open(world, '5f0c2a9be41d')).toEqual([]);
-    expect(
-      world.received.some(({ target, event }) => target === TARGETS[0]!.id && event === 'recovery'),
-    ).toBe(true);
+    const ends = world.received.filter(({ event, still }) => event === 'recovery' && still.length === 0);
+    expect(ends.map(({ target }) => target).sort()).toEqual(CHANNELS.map(({ id }) => id).sort());
     for (const { problems } of Object.values(world.state.connections)) expect(problems).toEqual([]);
   });
 

@@ -144,18 +144,25 @@ interface ReadingFacts {
   /** `all`: the whole list; `changes`: those since a time. */
   readonly of: 'all' | 'changes';
   readonly trust: TotalTrust;
-  /** Rows of the last snapshot. Absent: none. */
-  readonly known?: number;
+  /** Records of the last full read that had exactly its total. Absent: not known. */
+  readonly listed?: number | undefined;
 }
 
 /**
  * Whether a total may show that a reading lacks records. Services that ignore the time of changes when they count have the same
- * total in each list. Until a full read has shown which total a list of changes has, one of less than half of the known rows
+ * total in each list. Until a full read has shown which total a list of changes has, one of less than half of the list
  * counts changes.
  */
-function isBelieved({ of, trust, known = 0 }: ReadingFacts, total: number): boolean {
+function isBelieved({ of, trust, listed = 0 }: ReadingFacts, total: number): boolean {
   if (of === 'all') return trust !== 'ignored';
-  return trust === 'proven-of-changes' || (trust === 'proven' && 2 * total < known);
+  return trust === 'proven-of-changes' || (trust === 'proven' && 2 * total < listed);
+}
+
+/** Whether a total counts more than the list on purpose, so that a status that follows from it says nothing. */
+function countsMore(facts: ReadingFacts, total: number): boolean {
+  const { of, trust } = facts;
+  if (trust === 'ignored') return true;
+  return of === 'changes' && trust.startsWith('proven') && !isBelieved(facts, total);
 }
 
 /** Whether a total together with another sign, such as status 206, shows that the reading is incomplete. */
@@ -184,8 +191,7 @@ function saidAtTheEnd(reading: ReadingEvidence, facts: ReadingFacts): string | n
   const { words, range } = part;
   if (range === null) return words;
   const total = plausible(reading);
-  // The status follows from the total, and says no more than that.
-  if (total !== null && total > records) return supports(facts, total) ? words : null;
+  if (total !== null && total > records) return countsMore(facts, total) ? null : words;
   return isEnd(range, records - (lastPage ?? 0), records) ? null : words;
 }
 

@@ -37,6 +37,8 @@ export interface Read {
   readonly isHeld: boolean;
   /** Whether its last reading of the list had exactly as many records as the service says that the list has; `null`: not known. */
   readonly hasExactTotal: boolean | null;
+  /** Records of that reading. */
+  readonly records: number;
   /** Whether totals of lists of changes count changes alone; `null`: it has not shown it. */
   readonly countsChanges: boolean | null;
   /** Rows that no increment has shown; absent: they were not compared. */
@@ -55,11 +57,14 @@ export function nextFullRead(before: FullRead | null, run: Read): FullRead | nul
   const shifted = run.shifted ? (before?.shifted ?? 0) + 1 : 0;
   if (run.mode === 'increment') return { startedAt: NEVER, ...before, shifted };
   const { pages, pageSize } = run;
-  const isExact = (run.shifted ? null : run.hasExactTotal) ?? before?.hasExactTotal === true;
+  const isExactNow = run.shifted ? null : run.hasExactTotal;
+  const isExact = isExactNow ?? before?.hasExactTotal === true;
+  const listed = isExactNow === true ? run.records : before?.listed;
   // An incomplete run shows it, too. Otherwise one that is incomplete because of such a total would never be the last one.
   const countsChanges = run.countsChanges ?? before?.countsChanges;
   const exact = {
     ...(isExact ? { hasExactTotal: true } : {}),
+    ...(isExact && listed !== undefined ? { listed } : {}),
     ...(countsChanges === undefined ? {} : { countsChanges }),
   };
   const missed = run.missed ?? before?.missed;

@@ -145,6 +145,8 @@ const fullRead = z.object({
   shifted: count,
   /** Whether the last complete full read had exactly as many records as the service said. Absent: no. */
   hasExactTotal: z.boolean().optional(),
+  /** Records of the last full read that had exactly its total. Absent: none, or an earlier build has read it. */
+  listed: count.optional(),
   /** Whether the totals of lists of changes count changes alone, by the last full read that has shown it. Absent: not known. */
   countsChanges: z.boolean().optional(),
   /** Rows that the last full read that compared them found changed, and that no increment has shown. Absent: none has compared. */

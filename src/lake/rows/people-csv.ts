@@ -31,8 +31,8 @@ export function peopleCsv<Text extends string>(
 }
 
 /**
- * Writes records without a key to a quarantine file: uncompressed CSV with the data columns. The file is kept until a
- * person removes it, so no record that the service sent is lost (docs/explanation/guarantees.md#key).
+ * Writes records without a key to a quarantine file: uncompressed CSV with the data columns. The file stays until a
+ * purge of its last record or a person removes it, so no record that the service sent is lost (docs/explanation/guarantees.md#key).
  */
 export async function writeQuarantine(
   store: ObjectStore,

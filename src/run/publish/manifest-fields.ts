@@ -136,11 +136,12 @@ function organizationOf(run: RunFile, stage: RunFindings['stage']): Organization
 }
 
 /** What a full read shows about totals. The total of a list in parts is that of its last part. */
-function totalsOf({ list, stage }: RunFindings): Pick<Read, 'hasExactTotal' | 'countsChanges'> {
-  if (list.round !== undefined) return { hasExactTotal: null, countsChanges: null };
+function totalsOf({ list, stage }: RunFindings): Pick<Read, 'hasExactTotal' | 'records' | 'countsChanges'> {
+  const { records } = list.evidence;
+  if (list.round !== undefined) return { hasExactTotal: null, records, countsChanges: null };
   const isCatchUp = stage.kind === 'catch-up' && stage.updatedSince !== null && stage.round === undefined;
   return {
-    hasExactTotal: hasExactTotal(list.evidence),
+    ...{ hasExactTotal: hasExactTotal(list.evidence), records },
     countsChanges: isCatchUp ? countsChanges(list.evidence, stage.evidence) : null,
   };
 }

@@ -507,7 +507,8 @@ export class PageChain {
   #shortfall(): string {
     const { run } = this.#options;
     const of = this.#at.updatedSince === null ? 'all' : 'changes';
-    const doubt = doubtOf(this.#evidence, { of, trust: totalTrust(run), known: run.before?.rows ?? 0 });
+    const facts = { of, trust: totalTrust(run), listed: run.before?.fullRead?.listed } as const;
+    const doubt = doubtOf(this.#evidence, facts);
     return doubt?.kind === 'total' ? `: ${shortfall(run.resource.name, doubt)}` : '';
   }
 

@@ -185,7 +185,7 @@ export class Stager {
     { cursor, updatedSince, round, latest }: FetchedPage['next'],
   ): ListDoubt[] {
     const { run } = this.#options;
-    const facts = { trust: totalTrust(run), known: run.before?.rows ?? 0 };
+    const facts = { trust: totalTrust(run), listed: run.before?.fullRead?.listed };
     const of = updatedSince === null ? 'all' : 'changes';
     // The last part of a list is requested as changes are.
     const doubt = doubtOf(evidence, { ...facts, of: round === undefined ? of : 'changes' });

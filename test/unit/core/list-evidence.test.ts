@@ -133,9 +133,9 @@ describe('What the pages of a reading say about the list', () => {
     ['window', 1000, false],
     ['ignored', 1000, false],
   ] as const)(
-    'with a total of 10 changes, trust %s and %i known rows lacks records: %s',
-    (trust, known, lacks) => {
-      const doubt = doubtOf(readingOf([[5, { total: 10 }]]), { of: 'changes', trust, known });
+    'with a total of 10 changes, trust %s and a list of %i lacks records: %s',
+    (trust, listed, lacks) => {
+      const doubt = doubtOf(readingOf([[5, { total: 10 }]]), { of: 'changes', trust, listed });
       expect(doubt).toEqual(lacks ? { kind: 'total', read: 5, total: 10, isProven: true } : null);
     },
   );
@@ -316,14 +316,17 @@ describe('A page that says that it is not the whole list', () => {
     expect(doubtOf(readingOf(pages), { of: 'all', trust: 'unproven' })).toEqual(doubt);
   });
 
-  it('says no more than its total, where that is not believed', () => {
+  it('says nothing only if its total may count more than the list on purpose', () => {
     const changes = readingOf([[3, range(0, 2, 1000)]]);
     const said = { kind: 'said', words };
-    expect(doubtOf(changes, { of: 'changes', trust: 'proven' })).toBeNull();
+    expect(doubtOf(changes, { of: 'changes', trust: 'proven', listed: 1000 })).toBeNull();
+    expect(doubtOf(changes, { of: 'changes', trust: 'proven-of-list' })).toBeNull();
+    expect(doubtOf(changes, { of: 'changes', trust: 'ignored' })).toBeNull();
     expect(doubtOf(changes, { of: 'all', trust: 'ignored' })).toBeNull();
-    expect(doubtOf(changes, { of: 'all', trust: 'window' })).toEqual({
-      ...{ kind: 'total', read: 3, total: 1000, isProven: false },
-    });
+    // The list may be cut in every reading.
+    for (const trust of ['unproven', 'window'] as const)
+      for (const of of ['all', 'changes'] as const) expect(doubtOf(changes, { of, trust })).toEqual(said);
+    expect(doubtOf(changes, { of: 'changes', trust: 'proven', listed: 2001 })).toEqual(said);
     expect(doubtOf(changes, { of: 'changes', trust: 'proven-of-changes' })).toEqual(said);
     expect(doubtOf(readingOf([[3, plain]]), { of: 'changes', trust: 'proven' })).toEqual(said);
   });

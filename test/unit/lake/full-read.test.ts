@@ -7,7 +7,7 @@ const startedAt = '2026-11-21T02:00:00.000Z';
 const START = Date.parse(startedAt);
 
 const PAGES = { pages: 3, pageSize: 1000 };
-const PLAIN = { isHeld: false, hasExactTotal: false, countsChanges: null };
+const PLAIN = { isHeld: false, hasExactTotal: false, records: 20, countsChanges: null };
 
 describe('a full read', () => {
   it('is due once per reconcileEvery, counted from the start of the last one', () => {
@@ -57,13 +57,13 @@ describe('a full read', () => {
   });
 
   it('keeps what earlier full reads have shown of totals, unless it shows another thing', () => {
-    const before = { startedAt, shifted: 0, hasExactTotal: true, countsChanges: true };
+    const before = { startedAt, shifted: 0, hasExactTotal: true, listed: 10, countsChanges: true };
     const shown = (run: Pick<Read, 'hasExactTotal' | 'countsChanges' | 'shifted'>) => {
-      const { hasExactTotal, countsChanges } = nextFullRead(before, {
-        ...{ mode: 'full', startedAt: START, isHeld: false, ...PAGES },
+      const { hasExactTotal, listed, countsChanges } = nextFullRead(before, {
+        ...{ mode: 'full', startedAt: START, isHeld: false, records: 20, ...PAGES },
         ...run,
       })!;
-      return [hasExactTotal, countsChanges];
+      return [hasExactTotal, listed, countsChanges];
     };
     expect([
       shown({ shifted: false, hasExactTotal: null, countsChanges: null }),
@@ -71,11 +71,13 @@ describe('a full read', () => {
       shown({ shifted: true, hasExactTotal: false, countsChanges: null }),
       // A run that is incomplete because of such a total is the last one.
       shown({ shifted: true, hasExactTotal: true, countsChanges: false }),
+      shown({ shifted: false, hasExactTotal: true, countsChanges: null }),
     ]).toEqual([
-      [true, true],
-      [undefined, true],
-      [true, true],
-      [true, false],
+      [true, 10, true],
+      [undefined, undefined, true],
+      [true, 10, true],
+      [true, 10, false],
+      [true, 20, true],
     ]);
   });
 

@@ -127,23 +127,38 @@ describe('A total', () => {
     expect((await mirror.run()).warnings).toEqual([]);
   });
 
-  it.each([200, 206])(
-    'holds no checkpoint of a list with a window if it counts records that have left it (status %d)',
-    async (status) => {
-      const { mirror, create, total, ids, later } = await start('window: 90d, windowField: day', 90 * DAY);
-      total('everything', '', status);
+  it('holds no checkpoint of a list with a window if it counts records that have left it', async () => {
+    const { mirror, create, total, ids, later } = await start('window: 90d, windowField: day', 90 * DAY);
+    total('everything');
+    await mirror.run();
+    later(88);
+    create('i');
+    await mirror.run();
+    later(8);
+    const before = mirror.checkpoint;
+    const { warnings, snapshot } = await mirror.run();
+    expect(warnings.join()).toContain('has 9 records, but only 1 could be read');
+    expect(warnings.join()).not.toContain('the checkpoint stays');
+    expect(mirror.checkpoint).not.toEqual(before);
+    expect((await readManifest(mirror.store, snapshot))!.fullRead).toMatchObject({ shifted: 0 });
+    expect(await ids()).toEqual([...IDS, 'i']);
+  });
+
+  it('holds the checkpoint of a list that ends with status 206 before it, with and without a window', async () => {
+    for (const [resource, windowMs] of [
+      ['', null],
+      ['window: 90d, windowField: day', 90 * DAY],
+    ] as const) {
+      const { mirror, create, total, later } = await start(resource, windowMs);
+      // Hides a record in each reading, so no total is ever exact.
+      total('everything', 'a', 206);
       await mirror.run();
-      later(88);
       create('i');
-      await mirror.run();
-      later(8);
+      later(1);
       const before = mirror.checkpoint;
-      const { warnings, snapshot } = await mirror.run();
-      expect(warnings.join()).toContain('has 9 records, but only 1 could be read');
-      expect(warnings.join()).not.toContain('the checkpoint stays');
-      expect(mirror.checkpoint).not.toEqual(before);
-      expect((await readManifest(mirror.store, snapshot))!.fullRead).toMatchObject({ shifted: 0 });
-      expect(await ids()).toEqual([...IDS, 'i']);
-    },
-  );
+      const { warnings } = await mirror.run();
+      expect(warnings.join(), resource).toContain('status 206');
+      expect(mirror.checkpoint, resource).toEqual(before);
+    }
+  });
 });

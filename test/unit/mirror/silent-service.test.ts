@@ -28,7 +28,7 @@ async function published() {
         return { status: 503 };
     }
   });
-  const connection = 'http: { headersTimeout: 1s }';
+  const connection = 'http: { headersTimeout: 3s }';
   const mirror = await mirrorEntries(service.url, 'fetchById: true', { connection, now: () => now });
   await mirror.run();
   return async (attempt: number, byIds: (at: number) => ById) => {

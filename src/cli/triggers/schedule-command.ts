@@ -5,7 +5,7 @@ import { DAY_MS } from '../../core/duration.js';
 import type { ConnectionSettings, ScheduleSettings } from '../../core/settings.js';
 import { shellWord } from '../../core/short-text.js';
 import { toUtcSeconds } from '../../core/utc-time.js';
-import type { TemporalClient } from '../../temporal/client/connect.js';
+import type { RepeatCall, TemporalClient } from '../../temporal/client/connect.js';
 import { grpcMessage, isWithheld } from '../../temporal/client/grpc.js';
 import {
   type AppliedSchedule,
@@ -42,11 +42,9 @@ export async function runSchedule(action: ScheduleAction, options: ScheduleOptio
     const waitingOf = action === 'describe' ? await waitingWarnings(temporal, chosen, options) : () => [];
     const act = async (connection: ConnectionSettings, timeoutMs?: number): Promise<ScheduleResult> => {
       const selects = chosen.length > 1 ? ` --connection ${shellWord(connection.name)}` : '';
-      // May be repeated: a second trigger starts no run while that of the first is in progress.
-      const acts = () => actions[action](temporal, connection, { ...options, selects });
-      const { warnings = [], ...result } = await orUserError(temporal, () =>
-        reachTemporal(temporal, acts, timeoutMs),
-      );
+      const repeat: RepeatCall = (call) => reachTemporal(temporal, call, timeoutMs);
+      const acts = () => actions[action](temporal, connection, { ...options, selects, repeat });
+      const { warnings = [], ...result } = await orUserError(temporal, acts);
       const found = differences
         .filter((one) => one.connection === connection.name)
         .map((one) => `warning: ${differenceText(one, { source: settings.source, now: Date.now() })}`);
@@ -109,16 +107,22 @@ interface ScheduleResult {
 /** Actions whose runs use the workers' configuration. */
 const DEPENDS_ON_WORKERS: readonly ScheduleAction[] = ['apply', 'describe', 'trigger', 'resume'];
 
+interface ActionOptions extends ScheduleOptions {
+  /** The option that selects the connection in another command, if there are several. */
+  readonly selects: string;
+  /** Repeats a call until Temporal answers. */
+  readonly repeat: RepeatCall;
+}
+
 type Action = (
   temporal: TemporalClient,
   connection: ConnectionSettings,
-  /** `selects`: the option that selects the connection in another command, if there are several. */
-  options: ScheduleOptions & { readonly selects: string },
+  options: ActionOptions,
 ) => Promise<ScheduleResult>;
 
 const actions: Readonly<Record<ScheduleAction, Action>> = {
-  async apply(temporal, connection, { taskQueue, selects }) {
-    const applied = await applySchedule(temporal, connection, taskQueue);
+  async apply(temporal, connection, { taskQueue, selects, repeat }) {
+    const applied = await applySchedule(temporal, connection, taskQueue, repeat);
     return {
       value: applied,
       lines: appliedLines(applied, selects),
@@ -127,8 +131,8 @@ const actions: Readonly<Record<ScheduleAction, Action>> = {
       warnings: skippedNightWarnings(connection.schedule),
     };
   },
-  async describe(temporal, { name }) {
-    const described = await describeSchedule(temporal, name);
+  async describe(temporal, { name }, { repeat }) {
+    const described = await repeat(() => describeSchedule(temporal, name));
     const { paused, note, nextRuns } = described;
     return {
       value: described,
@@ -137,20 +141,21 @@ const actions: Readonly<Record<ScheduleAction, Action>> = {
       detail: paused ? (note ?? '') : nextText(nextRuns),
     };
   },
-  async trigger(temporal, { name }) {
-    await triggerSchedule(temporal, name);
+  async trigger(temporal, { name }, { repeat }) {
+    // A second trigger starts no run while that of the first is in progress.
+    await repeat(() => triggerSchedule(temporal, name));
     return done(name, 'triggered', 'triggered. If a run is in progress, no second one starts.');
   },
-  async pause(temporal, { name }, { note, selects }) {
-    await pauseSchedule(temporal, name, note);
+  async pause(temporal, { name }, { note, selects, repeat }) {
+    await repeat(() => pauseSchedule(temporal, name, note));
     return done(name, 'paused', `paused. Resume it with \`worktrack schedule resume${selects}\``);
   },
-  async resume(temporal, { name }, { note }) {
-    await resumeSchedule(temporal, name, note);
+  async resume(temporal, { name }, { note, repeat }) {
+    await repeat(() => resumeSchedule(temporal, name, note));
     return done(name, 'resumed', 'resumed');
   },
-  async delete(temporal, { name }) {
-    await deleteSchedule(temporal, name);
+  async delete(temporal, { name }, { repeat }) {
+    await deleteSchedule(temporal, name, repeat);
     return done(name, 'deleted', 'deleted. A run in progress continues, and published data stays.');
   },
 };

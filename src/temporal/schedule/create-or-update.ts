@@ -1,7 +1,12 @@
-import { ScheduleAlreadyRunning, type ScheduleDescription, type ScheduleOptions } from '@temporalio/client';
+import {
+  ScheduleAlreadyRunning,
+  type ScheduleDescription,
+  ScheduleNotFoundError,
+  type ScheduleOptions,
+} from '@temporalio/client';
 import { formatDuration } from '../../core/duration.js';
 import { ConfigurationError } from '../../core/errors.js';
-import type { TemporalClient } from '../client/connect.js';
+import { callOnce, type RepeatCall, type TemporalClient } from '../client/connect.js';
 
 /** One setting of a Schedule that `apply` changed, as text for the user. */
 export interface ScheduleChange {
@@ -20,26 +25,41 @@ export interface CreatedOrUpdated {
   readonly after: ScheduleDescription;
 }
 
-/** Creates a Schedule, or updates it to match the options. Idempotent; does not change whether it is paused. */
+/**
+ * Creates a Schedule, or updates it to match the options. Idempotent; does not change whether it is paused. The outcome is that of
+ * the first look, even if a call is repeated because its answer was lost.
+ */
 export async function createOrUpdate(
   { client: { schedule } }: TemporalClient,
   options: ScheduleOptions,
+  repeat: RepeatCall = callOnce,
 ): Promise<CreatedOrUpdated> {
-  try {
-    const created = await schedule.create(options);
-    return { outcome: 'created', changes: [], after: await created.describe() };
-  } catch (error) {
-    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-  }
   const handle = schedule.getHandle(options.scheduleId);
+  const describe = () => handle.describe();
+  const update = () => handle.update(({ state }) => ({ ...options, state }));
   // Both states are read from the server, because it normalizes the Schedule.
-  const before = await handle.describe();
-  await handle.update(({ state }) => ({ ...options, state }));
-  const after = await handle.describe();
+  const before = await repeat(describe).catch(unlessMissing);
+  if (before === null) {
+    try {
+      await repeat(() => schedule.create(options));
+    } catch (error) {
+      // It exists since the first look: by an attempt whose answer was lost, or by another command.
+      if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+      await repeat(update);
+    }
+    return { outcome: 'created', changes: [], after: await repeat(describe) };
+  }
+  await repeat(update);
+  const after = await repeat(describe);
   const changes = scheduleChanges(before, after);
   if (isEditedByHand(before.spec, after.spec))
     changes.unshift({ setting: 'cron', before: 'edited manually', after: cronOf(after.spec) });
   return { outcome: changes.length === 0 ? 'unchanged' : 'updated', changes, after };
+}
+
+function unlessMissing(error: unknown): null {
+  if (error instanceof ScheduleNotFoundError) return null;
+  throw error;
 }
 
 /** The differences between two states of a Schedule, both as described by the server. */

@@ -10,7 +10,7 @@ import {
 } from '../../core/contract/index.js';
 import { MINUTE_MS } from '../../core/duration.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import type { TemporalClient } from '../client/connect.js';
+import type { RepeatCall, TemporalClient } from '../client/connect.js';
 import { type CreatedOrUpdated, createOrUpdate, cronText, specAccepted } from './create-or-update.js';
 
 /** What was done with a Schedule besides the nightly one. `none`: the configuration needs none, and there was none. */
@@ -30,9 +30,10 @@ export async function applyWatcher(
   temporal: TemporalClient,
   connection: ConnectionSettings,
   taskQueue: string,
+  repeat: RepeatCall,
 ): Promise<AppliedBeside> {
   const every = watchInterval(connection);
-  if (every === null) return deleteBeside(temporal, watcherId(connection.name));
+  if (every === null) return deleteBeside(temporal, watcherId(connection.name), repeat);
   const scheduleId = watcherId(connection.name);
   const input: WatchInput = { connection: connection.name };
   const options: ScheduleOptions = {
@@ -48,7 +49,7 @@ export async function applyWatcher(
     },
     policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: MINUTE_MS },
   };
-  return (await createOrUpdate(temporal, options)).outcome;
+  return (await createOrUpdate(temporal, options, repeat)).outcome;
 }
 
 /** Creates, updates or deletes the Schedule of a connection's audits. Idempotent; does not change whether it is paused. */
@@ -56,9 +57,10 @@ export async function applyAudits(
   temporal: TemporalClient,
   { name, audit, schedule }: ConnectionSettings,
   taskQueue: string,
+  repeat: RepeatCall,
 ): Promise<AppliedBeside> {
   const scheduleId = auditId(name);
-  if (audit === null) return deleteBeside(temporal, scheduleId);
+  if (audit === null) return deleteBeside(temporal, scheduleId, repeat);
   const { cron, sample } = audit;
   const input: ExportInput = { connection: name, dryRun: { audit: sample < 1 ? { sample } : {} } };
   const options: ScheduleOptions = {
@@ -75,17 +77,26 @@ export async function applyAudits(
     policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: schedule.catchupWindowMs },
   };
   const times = { path: `connections.${name}.audit`, cron, timezone: schedule.timezone };
-  return (await specAccepted(times, createOrUpdate(temporal, options))).outcome;
+  return (await specAccepted(times, createOrUpdate(temporal, options, repeat))).outcome;
 }
 
 /** Deletes the watcher and the Schedule of audits of a connection, if there are any. */
-export async function deleteOthers(temporal: TemporalClient, connection: string): Promise<void> {
-  for (const id of [watcherId(connection), auditId(connection)]) await deleteBeside(temporal, id);
+export async function deleteOthers(
+  temporal: TemporalClient,
+  connection: string,
+  repeat: RepeatCall,
+): Promise<void> {
+  for (const id of [watcherId(connection), auditId(connection)]) await deleteBeside(temporal, id, repeat);
 }
 
-async function deleteBeside(temporal: TemporalClient, scheduleId: string): Promise<'deleted' | 'none'> {
+/** After a lost answer, `none` can also mean that the first attempt deleted it. */
+async function deleteBeside(
+  { client: { schedule } }: TemporalClient,
+  scheduleId: string,
+  repeat: RepeatCall,
+): Promise<'deleted' | 'none'> {
   try {
-    await temporal.client.schedule.getHandle(scheduleId).delete();
+    await repeat(() => schedule.getHandle(scheduleId).delete());
     return 'deleted';
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return 'none';

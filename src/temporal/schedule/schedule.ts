@@ -20,7 +20,7 @@ import {
 import { SCHEDULE_GRACE_MS } from '../../core/data-age.js';
 import { DAY_MS } from '../../core/duration.js';
 import type { ConnectionSettings } from '../../core/settings.js';
-import { type TemporalClient, withDeadline } from '../client/connect.js';
+import { callOnce, type RepeatCall, type TemporalClient, withDeadline } from '../client/connect.js';
 import { exportResultOf } from '../client/export-result.js';
 import {
   type ConfiguredTimes,
@@ -101,6 +101,7 @@ function scheduleOptions({ name, schedule }: ConnectionSettings, taskQueue: stri
  * Creates the nightly Schedule of a connection, or updates it to match the configuration, and its watcher, if alerts need
  * one. Idempotent; does not change whether the Schedule is paused.
  *
+ * @param repeat repeats a call to the server that does not answer. Default: each call is made once
  * @throws ConfigurationError if the server rejects the cron expression or the time zone
  * @example
  * const { outcome, nextRuns } = await applySchedule(temporal, connection);
@@ -110,12 +111,14 @@ export async function applySchedule(
   temporal: TemporalClient,
   connection: ConnectionSettings,
   taskQueue: string = DEFAULT_TASK_QUEUE,
+  repeat: RepeatCall = callOnce,
 ): Promise<AppliedSchedule> {
   const id = scheduleId(connection.name);
   const options = { scheduleId: id, ...scheduleOptions(connection, taskQueue) };
-  const { after, ...applied } = await specAccepted(specOf(connection), createOrUpdate(temporal, options));
-  const watcher = await applyWatcher(temporal, connection, taskQueue);
-  const audit = await applyAudits(temporal, connection, taskQueue);
+  const nightly = createOrUpdate(temporal, options, repeat);
+  const { after, ...applied } = await specAccepted(specOf(connection), nightly);
+  const watcher = await applyWatcher(temporal, connection, taskQueue, repeat);
+  const audit = await applyAudits(temporal, connection, taskQueue, repeat);
   return { scheduleId: id, ...applied, ...plannedRuns(after), watcher, audit };
 }
 
@@ -296,14 +299,28 @@ export async function resumeSchedule(
 /**
  * Deletes the Schedule, its watcher and the Schedule of audits; a run in progress continues.
  *
+ * @param repeat repeats a call to the server that does not answer. Default: each call is made once
  * @throws ScheduleNotFoundError
  * @example
  * await deleteSchedule(temporal, 'acme');
  */
-export async function deleteSchedule(temporal: TemporalClient, connection: string): Promise<void> {
+export async function deleteSchedule(
+  temporal: TemporalClient,
+  connection: string,
+  repeat: RepeatCall = callOnce,
+): Promise<void> {
   // Others without a nightly Schedule are removed as well.
-  await deleteOthers(temporal, connection);
-  await handleOf(temporal, connection).delete();
+  await deleteOthers(temporal, connection, repeat);
+  let attempts = 0;
+  try {
+    await repeat(() => {
+      attempts++;
+      return handleOf(temporal, connection).delete();
+    });
+  } catch (error) {
+    // The answer to the first attempt was lost.
+    if (!(error instanceof ScheduleNotFoundError) || attempts === 1) throw error;
+  }
 }
 
 function handleOf(temporal: TemporalClient, connection: string): ScheduleHandle {

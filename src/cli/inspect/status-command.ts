@@ -63,7 +63,7 @@ export async function runStatus(options: StatusOptions): Promise<ExitCode> {
     if (options.check !== true || code !== EXIT.done) return code;
     if (!isAllFresh(connections)) return EXIT.failed;
     // A run that failed since then is not in the lake.
-    return unknown.isIncomplete ? EXIT.outOfReach : EXIT.done;
+    return unknown.code;
   });
 }
 

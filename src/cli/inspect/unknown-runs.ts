@@ -1,11 +1,12 @@
 import type { TemporalClient } from '../../temporal/client/connect.js';
-import { isWithheld, outageReason } from '../../temporal/client/grpc.js';
+import { isDenied, isWithheld, outageReason } from '../../temporal/client/grpc.js';
+import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
 import { output } from '../shared/output.js';
 
 /** What Temporal did not answer while a command that also works without it read runs. */
 export interface UnknownRuns {
-  /** Whether Temporal may know runs that the command does not show. */
-  readonly isIncomplete: boolean;
+  /** Of a check that needs all runs: 2 if a right is missing, 4 if Temporal did not answer. */
+  readonly code: ExitCode;
   /** Takes an error of the SDK. A server that does not know what was asked for has no such runs. */
   readonly add: (error: unknown) => void;
   /** Says why runs may be missing, if any may be. */
@@ -16,18 +17,21 @@ export interface UnknownRuns {
 export function unknownRuns(temporal: TemporalClient | null): UnknownRuns {
   let first: unknown = null;
   return {
-    get isIncomplete() {
-      return first !== null || temporal === null;
+    get code() {
+      if (isDenied(first)) return EXIT.usage;
+      return first !== null || temporal === null ? EXIT.outOfReach : EXIT.done;
     },
     add(error) {
-      if (isWithheld(error)) first ??= error;
+      // A missing right stays after an outage has ended.
+      if (isWithheld(error) && (first === null || (isDenied(error) && !isDenied(first)))) first = error;
     },
     note() {
       if (first === null || temporal === null) return;
+      const what = isDenied(first) ? 'rejected a request' : 'did not answer every request';
       const why = outageReason(first);
       const text = typeof why === 'string' ? why : why.text;
       output.note(
-        `Temporal at ${temporal.address} did not answer every request: ${text}. Failed and running runs may be missing.`,
+        `Temporal at ${temporal.address} ${what}: ${text}. Failed and running runs may be missing.`,
       );
     },
   };

@@ -100,6 +100,16 @@ describe('commands with a Temporal that answers but refuses calls', () => {
     },
   );
 
+  it('end with 2 if only one right is missing', async () => {
+    refuse = (method) => (method === 'DescribeSchedule' ? DENIED : null);
+    const { code, stdout, stderr } = await run('status --check');
+    expect(stdout).toMatch(/^tasks +2 /m);
+    expect([code, stderr]).toEqual([
+      2,
+      `Temporal at ${gate.address} rejected a request: Request unauthorized. (DescribeSchedule). Failed and running runs may be missing.\n`,
+    ]);
+  });
+
   it('need one request more than before, and find nothing amiss without a worker', async () => {
     refuse = () => null;
     expect(await run('status --check')).toMatchObject({ code: 0, stderr: '' });

@@ -71,29 +71,36 @@ describe('runs that Temporal may know', () => {
     const unknown = unknownRuns(temporal as TemporalClient | null);
     for (const error of errors) unknown.add(error);
     unknown.note();
-    return [unknown.isIncomplete, notes];
+    return [unknown.code, notes];
   };
 
-  it('are noted once if it did not answer, or rejects the credentials', () => {
-    const note = (why: string) =>
-      `Temporal at temporal:7233 did not answer every request: ${why}. Failed and running runs may be missing.`;
-    expect(noted([status(14, 'no history host'), status(4, 'too late')])).toEqual([
-      true,
-      [note('no history host')],
-    ]);
-    expect(noted([status(7, 'no right (ListWorkflowExecutions)')])).toEqual([
-      true,
-      [note('no right (ListWorkflowExecutions)')],
-    ]);
-    expect(noted([status(8, LIMITED)])).toEqual([true, [note(LIMITED)]]);
+  const note = (what: string) => `Temporal at temporal:7233 ${what}. Failed and running runs may be missing.`;
+
+  it('are noted once if it did not answer', () => {
+    const unanswered = note('did not answer every request: no history host');
+    const errors = [status(14, 'no history host'), status(4, 'too late')];
+    expect(noted(errors)).toEqual([EXIT.outOfReach, [unanswered]]);
+    const limited = note(`did not answer every request: ${LIMITED}`);
+    expect(noted([status(8, LIMITED)])).toEqual([EXIT.outOfReach, [limited]]);
+  });
+
+  it('are no outage if a right is missing, even after a request without an answer', () => {
+    const rejected = note('rejected a request: no right (ListWorkflowExecutions)');
+    const denied = status(7, 'no right (ListWorkflowExecutions)');
+    expect(noted([denied])).toEqual([EXIT.usage, [rejected]]);
+    expect(noted([status(14, 'no history host'), denied])).toEqual([EXIT.usage, [rejected]]);
+    expect(noted([status(16, 'expired')])).toEqual([EXIT.usage, [note('rejected a request: expired')]]);
   });
 
   it('are not noted again if it cannot be reached at all', () => {
-    expect(noted([], null)).toEqual([true, []]);
+    expect(noted([], null)).toEqual([EXIT.outOfReach, []]);
   });
 
   it('are complete if the server lacks what was asked for, or no worker answers', () => {
-    expect(noted([status(3, 'unknown search attribute'), status(12, 'unknown method')])).toEqual([false, []]);
-    expect(noted([new Error('the mirror did not answer')])).toEqual([false, []]);
+    expect(noted([status(3, 'unknown search attribute'), status(12, 'unknown method')])).toEqual([
+      EXIT.done,
+      [],
+    ]);
+    expect(noted([new Error('the mirror did not answer')])).toEqual([EXIT.done, []]);
   });
 });

@@ -25,11 +25,13 @@ export function runUpgrade(buildId: string, options: UpgradeCommandOptions): Pro
   const place = { version, taskQueue, waits: waits !== false };
   let before: DeploymentVersion | null = null;
   const draining = new Set<string>();
+  const lostQueues = new Map<string, readonly string[]>();
   const onStep = (step: UpgradeStep): void => {
     if (step.step === 'current') {
       before = step.before;
       for (const one of step.draining) draining.add(one.buildId);
     }
+    if (step.step === 'draining') lostQueues.set(step.before.buildId, step.taskQueues);
     if (step.step === 'drained') draining.delete(step.before.buildId);
     for (const line of stepLines(step, place)) output.note(line);
   };
@@ -41,7 +43,10 @@ export function runUpgrade(buildId: string, options: UpgradeCommandOptions): Pro
     if (options.json === true)
       printJson({ outcome, ...version, before: before?.buildId ?? null, draining: [...draining] });
     if (outcome === 'waiting') output.note(`No worker of build ${buildId} polls. Nothing was changed.`);
-    if (outcome === 'draining') output.note(lostText([...draining], place));
+    if (outcome === 'draining') {
+      const queues = [...draining].flatMap((one) => lostQueues.get(one) ?? []);
+      output.note(lostText([...draining], [...new Set(queues)], place));
+    }
     return outcome === 'waiting' || outcome === 'draining' ? EXIT.failed : EXIT.done;
   });
 }
@@ -78,12 +83,21 @@ interface UpgradePlace {
 }
 
 /** Says that builds whose workers are gone drain no further. */
-function lostText(buildIds: readonly string[], { version, taskQueue }: UpgradePlace): string {
+export function lostText(
+  buildIds: readonly string[],
+  taskQueues: readonly string[],
+  { version, taskQueue }: UpgradePlace,
+): string {
   const [builds, have, their] = buildIds.length === 1 ? ['Build', 'has', 'its'] : ['Builds', 'have', 'their'];
   return (
     `${builds} ${buildIds.join(', ')} ${have} not drained, because ${their} workers are gone. ` +
-    `Start one, or run \`worktrack unpin\`. Then repeat \`${upgradeCommand(version)}${queueOption(taskQueue)}\`.`
+    `Start one, or run ${unpinCommands(taskQueues)}. Then repeat \`${upgradeCommand(version)}${queueOption(taskQueue)}\`.`
   );
+}
+
+/** `worktrack unpin` for each task queue, in backticks. */
+function unpinCommands(taskQueues: readonly string[]): string {
+  return taskQueues.map((one) => `\`worktrack unpin${queueOption(one)}\``).join(' and ');
 }
 
 /** What a person should know about a step of an upgrade. */
@@ -104,11 +118,11 @@ export function stepLines(step: UpgradeStep, { version, taskQueue, waits }: Upgr
           : []),
       ];
     case 'draining': {
-      const { before, lost } = step;
+      const { before, lost, taskQueues } = step;
       if (lost > 0)
         return [
           `${counted(lost, 'workflow')} of build ${before.buildId} cannot end, because none of its workers polls. ` +
-            'Start one, or move them: worktrack unpin',
+            `Start one, or move them: ${unpinCommands(taskQueues)}`,
         ];
       return [
         `Keep the workers of build ${before.buildId} until their runs have ended. ` +

@@ -22,8 +22,16 @@ export type UpgradeStep =
       readonly changed: boolean;
       readonly draining: readonly DeploymentVersion[];
     }
-  /** Workflows still stay on an earlier version. `lost`: how many, if none of its workers polls any more. */
-  | { readonly step: 'draining'; readonly before: DeploymentVersion; readonly lost: number }
+  /**
+   * Workflows still stay on an earlier version. `lost`: how many, if none of them is on a task queue that its workers poll.
+   * `taskQueues`: those of the lost ones.
+   */
+  | {
+      readonly step: 'draining';
+      readonly before: DeploymentVersion;
+      readonly lost: number;
+      readonly taskQueues: readonly string[];
+    }
   /** The workers of an earlier version may stop. */
   | { readonly step: 'drained'; readonly before: DeploymentVersion };
 
@@ -87,10 +95,11 @@ export async function upgradeTo(
   onStep(current);
   if (draining.length === 0) return current;
   if (waits) return untilDrained(temporal, draining, reached, options);
-  const workers = await reached(() => readPollers(temporal, options.taskQueue));
+  const pollersOf = pollersByQueue(temporal, reached);
   for (const one of draining) {
-    const lost = await reached(() => countLost(temporal, one, workers, options));
-    onStep({ step: 'draining', before: one, lost });
+    const known = await unlessMissing(reached(() => describeVersion(temporal, one)));
+    const lost = await countLost(temporal, one, queuesOf(known, options), pollersOf, reached);
+    onStep({ step: 'draining', before: one, ...lost });
   }
   return current;
 }
@@ -103,7 +112,7 @@ export async function upgradeTo(
 async function untilDrained(
   temporal: TemporalClient,
   versions: readonly DeploymentVersion[],
-  reached: <T>(call: () => Promise<T>) => Promise<T>,
+  reached: Reached,
   options: UpgradeOptions,
 ): Promise<UpgradeStep> {
   const { onStep, signal, appearsWithinMs = APPEARS_WITHIN_MS } = options;
@@ -111,14 +120,22 @@ async function untilDrained(
   let left = versions;
   for (let lostSince: number | null = null; ; ) {
     const steps: UpgradeStep[] = [];
-    const workers = await reached(() => readPollers(temporal, options.taskQueue));
+    const pollersOf = pollersByQueue(temporal, reached);
     for (const before of left) {
       const describe = () => reached(() => describeVersion(temporal, before));
-      const isOver = await isDrained(describe, options);
-      const lost = isOver ? 0 : await reached(() => countLost(temporal, before, workers, options));
-      const step: UpgradeStep = isOver ? { step: 'drained', before } : { step: 'draining', before, lost };
-      if (isOver || told.get(before) !== lost) onStep(step);
-      told.set(before, lost);
+      // A version that has been deleted is not known for two minutes.
+      const known = await unlessMissing(untilKnown(describe, options));
+      if (known === null || known.workerDeploymentVersionInfo?.drainageInfo?.status === DRAINED) {
+        const step: UpgradeStep = { step: 'drained', before };
+        onStep(step);
+        steps.push(step);
+        continue;
+      }
+      const queues = queuesOf(known, options);
+      const found = await countLost(temporal, before, queues, pollersOf, reached);
+      const step: UpgradeStep = { step: 'draining', before, ...found };
+      if (told.get(before) !== found.lost) onStep(step);
+      told.set(before, found.lost);
       steps.push(step);
     }
     const drains = steps.filter((one) => one.step === 'draining');
@@ -131,15 +148,49 @@ async function untilDrained(
   }
 }
 
-/** How many workflows of the task queue cannot end, because none of the version's workers polls. */
+type Reached = <T>(call: () => Promise<T>) => Promise<T>;
+type PollersOf = (taskQueue: string) => Promise<readonly Poller[]>;
+
+/** Reads the workers of each task queue once. */
+function pollersByQueue(temporal: TemporalClient, reached: Reached): PollersOf {
+  const read = new Map<string, Promise<readonly Poller[]>>();
+  return (taskQueue) => {
+    const pollers = read.get(taskQueue) ?? reached(() => readPollers(temporal, taskQueue));
+    read.set(taskQueue, pollers);
+    return pollers;
+  };
+}
+
+/** The task queues that workers of a version have polled for workflows: a deployment can have several. */
+function queuesOf(known: Awaited<ReturnType<typeof describeVersion>> | null, { taskQueue }: UpgradeOptions) {
+  const infos = known?.workerDeploymentVersionInfo?.taskQueueInfos ?? [];
+  const names = infos.flatMap(({ name, type }) => (name && type === TASK_TYPES[0] ? [name] : []));
+  return names.length === 0 ? [taskQueue] : [...new Set(names)];
+}
+
+/** How many workflows cannot end, because none of the version's workers polls their task queues; 0 if others still can. */
 async function countLost(
   temporal: TemporalClient,
   version: DeploymentVersion,
-  workers: readonly Poller[],
-  { taskQueue }: UpgradeOptions,
-): Promise<number> {
-  if (workers.some((worker) => isSameVersion(worker.version, version))) return 0;
-  return countPinned(temporal, taskQueue, version);
+  queues: readonly string[],
+  pollersOf: PollersOf,
+  reached: Reached,
+): Promise<{ readonly lost: number; readonly taskQueues: readonly string[] }> {
+  const polled = new Set<string>();
+  for (const queue of queues)
+    if ((await pollersOf(queue)).some((worker) => isSameVersion(worker.version, version))) polled.add(queue);
+  const none = { lost: 0, taskQueues: [] };
+  if (polled.size === queues.length) return none;
+  let lost = 0;
+  const taskQueues: string[] = [];
+  for (const queue of queues) {
+    const count = await reached(() => countPinned(temporal, queue, version));
+    if (count === 0) continue;
+    if (polled.has(queue)) return none;
+    lost += count;
+    taskQueues.push(queue);
+  }
+  return { lost, taskQueues };
 }
 
 /** Waits until the version polls. */
@@ -244,13 +295,4 @@ async function makeCurrent(temporal: TemporalClient, version: DeploymentVersion)
       identity: client.options.identity,
     }),
   );
-}
-
-/** Whether a version has drained, or has been deleted, which the server says for two minutes. */
-async function isDrained(
-  describe: () => ReturnType<typeof describeVersion>,
-  options: UpgradeOptions,
-): Promise<boolean> {
-  const known = await unlessMissing(untilKnown(describe, options));
-  return known === null || known.workerDeploymentVersionInfo?.drainageInfo?.status === DRAINED;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { stepLines } from '../../../src/cli/worker/upgrade-command.js';
+import { lostText, stepLines } from '../../../src/cli/worker/upgrade-command.js';
 import type { TemporalClient } from '../../../src/temporal/client/connect.js';
 import { type UpgradeStep, untilKnown, upgradeTo } from '../../../src/temporal/versions/upgrade.js';
 
@@ -39,6 +39,8 @@ interface Earlier {
   readonly looks: readonly (1 | 2)[];
   readonly workflows: number;
   readonly polls: boolean;
+  /** The task queue of its workflows, besides `jobs`. */
+  readonly queue?: string;
 }
 
 /** A server with a current build, workers of build `3`, and earlier builds. */
@@ -56,8 +58,9 @@ function serverWith(current: string | null, earlier: Readonly<Record<string, Ear
     connection: { withDeadline: (_: number, call: () => Promise<unknown>) => call() },
     workflow: {
       async count(query: string) {
-        const [, buildId] = /'d:(.*?)'/.exec(query)!;
-        return { count: earlier[buildId!]!.workflows };
+        const [, queue, buildId] = /^TaskQueue = '(.*?)'.*'d:(.*?)'/.exec(query)!;
+        const { workflows, queue: own = 'jobs' } = earlier[buildId!]!;
+        return { count: queue === own ? workflows : 0 };
       },
       getHandle: () => ({ describe: () => Promise.reject(new Error('there is no record')) }),
     },
@@ -67,7 +70,8 @@ function serverWith(current: string | null, earlier: Readonly<Record<string, Ear
       }: {
         readonly deploymentVersion: { readonly buildId: string };
       }) {
-        const taskQueueInfos = [1, 2].map((type) => ({ name: 'jobs', type }));
+        const queues = ['jobs', earlier[buildId]?.queue ?? 'jobs'];
+        const taskQueueInfos = queues.flatMap((name) => [1, 2].map((type) => ({ name, type })));
         const drainageInfo = { status: statusOf(buildId) };
         return { workerDeploymentVersionInfo: { taskQueueInfos, drainageInfo } };
       },
@@ -85,9 +89,10 @@ function serverWith(current: string | null, earlier: Readonly<Record<string, Ear
         made.push(buildId);
         is = buildId;
       },
-      async describeTaskQueue() {
+      async describeTaskQueue({ taskQueue }: { readonly taskQueue: { readonly name: string } }) {
         const lastAccessTime = { seconds: Math.floor(Date.now() / 1000), nanos: 0 };
-        const pollers = polling.map((buildId) => ({
+        const here = polling.filter((buildId) => (earlier[buildId]?.queue ?? 'jobs') === taskQueue.name);
+        const pollers = here.map((buildId) => ({
           ...{ identity: `worker of ${buildId}`, lastAccessTime },
           deploymentOptions: { workerVersioningMode: 2, ...of(buildId) },
         }));
@@ -120,8 +125,8 @@ describe('an upgrade to the build that is current already', () => {
     expect(made).toEqual([]);
     expect(steps).toEqual([
       { step: 'current', before: of('2'), changed: false, draining: [of('2'), of('1')] },
-      { step: 'draining', before: of('2'), lost: 0 },
-      { step: 'draining', before: of('1'), lost: 0 },
+      { step: 'draining', before: of('2'), lost: 0, taskQueues: [] },
+      { step: 'draining', before: of('1'), lost: 0, taskQueues: [] },
       { step: 'drained', before: of('2') },
       { step: 'drained', before: of('1') },
     ]);
@@ -146,7 +151,7 @@ describe('an upgrade to the build that is current already', () => {
       'Build 3 is the current version already.',
       'Keep the workers of build 2 until their runs have ended. ' +
         'To wait for that: worktrack upgrade 3 --deployment-name d --task-queue jobs',
-      '250 workflows of build 1 cannot end, because none of its workers polls. Start one, or move them: worktrack unpin',
+      '250 workflows of build 1 cannot end, because none of its workers polls. Start one, or move them: `worktrack unpin --task-queue jobs`',
     ]);
   });
 
@@ -156,9 +161,27 @@ describe('an upgrade to the build that is current already', () => {
       1: { looks: [1], workflows: 250, polls: false },
     });
     const { steps, last } = await upgrade(temporal, { appearsWithinMs: 0 });
-    expect(last).toEqual({ step: 'draining', before: of('1'), lost: 250 });
+    expect(last).toEqual({ step: 'draining', before: of('1'), lost: 250, taskQueues: ['jobs'] });
     // First it waits for the build that can drain.
     expect(steps.at(-1)).toEqual({ step: 'drained', before: of('2') });
+  });
+});
+
+describe('an upgrade of a deployment with several task queues', () => {
+  it('does not wait forever for a lost build whose runs are on another task queue', async () => {
+    const { temporal } = serverWith('3', { 1: { looks: [1], workflows: 2, polls: false, queue: 'other' } });
+    const { last } = await upgrade(temporal, { appearsWithinMs: 0 });
+    expect(last).toEqual({ step: 'draining', before: of('1'), lost: 2, taskQueues: ['other'] });
+    const place = { version: of('3'), taskQueue: 'jobs', waits: true };
+    expect(stepLines(last, place)[0]).toContain('`worktrack unpin --task-queue other`');
+    expect(lostText(['1'], ['other'], place)).toContain('or run `worktrack unpin --task-queue other`.');
+  });
+
+  it('waits for a build whose workers poll only the other one, where its runs are', async () => {
+    const earlier = { looks: [1, 1, 1, 2], workflows: 2, polls: true, queue: 'other' } as const;
+    const { steps, last } = await upgrade(serverWith('3', { 1: earlier }).temporal, { appearsWithinMs: 0 });
+    expect(steps[1]).toEqual({ step: 'draining', before: of('1'), lost: 0, taskQueues: [] });
+    expect(last).toEqual({ step: 'drained', before: of('1') });
   });
 });
 

@@ -3,7 +3,10 @@ import { lostText, stepLines } from '../../../src/cli/worker/upgrade-command.js'
 import type { TemporalClient } from '../../../src/temporal/client/connect.js';
 import { type UpgradeStep, untilKnown, upgradeTo } from '../../../src/temporal/versions/upgrade.js';
 
-vi.mock('node:timers/promises', () => ({ setTimeout: async () => {} }));
+// Timers still run, so that a test of an upgrade that never ends has a limit of time.
+vi.mock('node:timers/promises', () => ({
+  setTimeout: () => new Promise((resolve) => setImmediate(resolve)),
+}));
 
 const failed = (code: number): Error => Object.assign(new Error('no'), { code, details: 'no' });
 const NOT_FOUND = failed(5);

@@ -1,18 +1,31 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it, vi } from 'vitest';
-import { openStatus } from '../../../src/cli/inspect/read-status.js';
-import { output } from '../../../src/cli/shared/output.js';
-import { runSchedule } from '../../../src/cli/triggers/schedule-command.js';
-import { checkTemporal } from '../../../src/doctor/check-temporal.js';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { TemporalClient } from '../../../src/temporal/client/connect.js';
 
+const CONNECT = '../../../src/temporal/client/connect.js';
+
 let temporal: TemporalClient;
-vi.mock('../../../src/temporal/client/connect.js', async (original) => ({
-  ...(await original<typeof import('../../../src/temporal/client/connect.js')>()),
-  connectTemporal: async () => temporal,
-}));
+let openStatus: typeof import('../../../src/cli/inspect/read-status.js').openStatus;
+let output: typeof import('../../../src/cli/shared/output.js').output;
+let runSchedule: typeof import('../../../src/cli/triggers/schedule-command.js').runSchedule;
+let checkTemporal: typeof import('../../../src/doctor/check-temporal.js').checkTemporal;
+
+// Other files of this process have loaded the modules with the real connection, and need it again.
+beforeAll(async () => {
+  const original = await vi.importActual<typeof import('../../../src/temporal/client/connect.js')>(CONNECT);
+  vi.doMock(CONNECT, () => ({ ...original, connectTemporal: async () => temporal }));
+  vi.resetModules();
+  ({ openStatus } = await import('../../../src/cli/inspect/read-status.js'));
+  ({ output } = await import('../../../src/cli/shared/output.js'));
+  ({ runSchedule } = await import('../../../src/cli/triggers/schedule-command.js'));
+  ({ checkTemporal } = await import('../../../src/doctor/check-temporal.js'));
+});
+afterAll(() => {
+  vi.doUnmock(CONNECT);
+  vi.resetModules();
+});
 
 const UNAVAILABLE = Object.assign(new Error('14'), { code: 14, details: 'no history host' });
 const CONNECTIONS = ['acme', 'globex', 'initech'];

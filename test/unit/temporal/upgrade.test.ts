@@ -1,12 +1,24 @@
-import { describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { lostText, stepLines } from '../../../src/cli/worker/upgrade-command.js';
 import type { TemporalClient } from '../../../src/temporal/client/connect.js';
-import { type UpgradeStep, untilKnown, upgradeTo } from '../../../src/temporal/versions/upgrade.js';
+import type { UpgradeStep } from '../../../src/temporal/versions/upgrade.js';
 
-// Timers still run, so that a test of an upgrade that never ends has a limit of time.
-vi.mock('node:timers/promises', () => ({
-  setTimeout: () => new Promise((resolve) => setImmediate(resolve)),
-}));
+const TIMERS = 'node:timers/promises';
+
+let untilKnown: typeof import('../../../src/temporal/versions/upgrade.js').untilKnown;
+let upgradeTo: typeof import('../../../src/temporal/versions/upgrade.js').upgradeTo;
+
+// Other files of this process may have loaded the module with real waits, and need them again. Timers still run, so that a test of
+// an upgrade that never ends has a limit of time.
+beforeAll(async () => {
+  vi.doMock(TIMERS, () => ({ setTimeout: () => new Promise((resolve) => setImmediate(resolve)) }));
+  vi.resetModules();
+  ({ untilKnown, upgradeTo } = await import('../../../src/temporal/versions/upgrade.js'));
+});
+afterAll(() => {
+  vi.doUnmock(TIMERS);
+  vi.resetModules();
+});
 
 const failed = (code: number): Error => Object.assign(new Error('no'), { code, details: 'no' });
 const NOT_FOUND = failed(5);

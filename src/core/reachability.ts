@@ -30,6 +30,11 @@ export interface ReachOptions {
 /** Why a server did not serve a call: words, and what to do if that is not to check that it runs. */
 export type OutageReason = string | { readonly text: string; readonly remedy: string };
 
+/** The parts of a reason. */
+export function partsOf(why: OutageReason): { readonly text: string; readonly remedy?: string } {
+  return typeof why === 'string' ? { text: why } : why;
+}
+
 /** Measures how long a server has been unreachable without interruption. */
 export class OutageTimer {
   #since: number | null = null;
@@ -51,7 +56,7 @@ export class OutageTimer {
 
   /** Records a failure. @throws OutOfReachError when the outage has reached the time limit */
   failed(why: OutageReason, now: number = performance.now()): void {
-    const { text, remedy } = typeof why === 'string' ? { text: why, remedy: undefined } : why;
+    const { text, remedy } = partsOf(why);
     if (this.#since === null) {
       this.#since = now;
       this.options.onOutage?.(`${this.what} is unreachable (${text}); trying for ${seconds(this.#limit)}`);

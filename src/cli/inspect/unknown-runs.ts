@@ -1,3 +1,4 @@
+import { partsOf } from '../../core/reachability.js';
 import type { TemporalClient } from '../../temporal/client/connect.js';
 import { isDenied, isWithheld, outageReason } from '../../temporal/client/grpc.js';
 import { EXIT, type ExitCode } from '../shared/choose-exit-code.js';
@@ -28,8 +29,7 @@ export function unknownRuns(temporal: TemporalClient | null): UnknownRuns {
     note() {
       if (first === null || temporal === null) return;
       const what = isDenied(first) ? 'rejected a request' : 'did not answer every request';
-      const why = outageReason(first);
-      const text = typeof why === 'string' ? why : why.text;
+      const { text } = partsOf(outageReason(first));
       output.note(
         `Temporal at ${temporal.address} ${what}: ${text}. Failed and running runs may be missing.`,
       );

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { type ClientInterceptors, ScheduleNotFoundError, WorkflowFailedError } from '@temporalio/client';
 import type { Millis } from '../../core/brands.js';
 import { ConfigurationError, errorMessage, WorktrackError } from '../../core/errors.js';
-import { OutOfReachError, type ReachOptions, reach } from '../../core/reachability.js';
+import { OutOfReachError, partsOf, type ReachOptions, reach } from '../../core/reachability.js';
 import {
   connectTemporal,
   type DataConverter,
@@ -222,8 +222,7 @@ export async function orUserError<T>(target: Target, work: () => Promise<T>): Pr
 
 /** An outage as the user reads it, with the server's reason and what to do. */
 function outOfReach(error: unknown, { address }: Pick<Target, 'address'>): OutOfReachError {
-  const why = outageReason(error);
-  const { text, remedy } = typeof why === 'string' ? { text: why, remedy: undefined } : why;
+  const { text, remedy } = partsOf(outageReason(error));
   return new OutOfReachError(`Temporal at ${address} is unreachable: ${text}`, remedy);
 }
 

@@ -180,7 +180,7 @@ async function checkedParts(staging: Staging, run: RunFile, { plan, sum }: RunFi
   const changes = sum.changes.length > 0 ? sum.changes : [await headerOnlyPart(store, run, plan, 'changes')];
   const objectsOf = (parts: readonly PublishedPart[]): ObjectKey[] =>
     parts.flatMap((part) => indexedObjects(part.key));
-  // No other attempt writes to the folders of a run in memory, but each of its own merges gives its parts other names.
+  // No other attempt writes to the folders of a run in memory, but each merge of the run gives its parts other names.
   const mayHaveStrays = !staging.isPrivate || rereads > 0;
   const [snapshotStrays, changeStrays, problems] = await allDone([
     mayHaveStrays ? listStrays(staging.store, run, 'snapshots', objectsOf(snapshot)) : [],

@@ -52,7 +52,7 @@ describe('commands with a Temporal that answers but refuses calls', () => {
     await stack?.stop();
   });
 
-  /** In a process of its own, because a call that a command gives up would be repeated in the next one. */
+  /** In a separate process, because a call that a command gives up would be repeated in the next one. */
   async function run(args: string, more: NodeJS.ProcessEnv = {}) {
     const target = ['--config', stack.configFile, '--task-queue', stack.taskQueue];
     const command = startCommand(stack, [...args.split(' '), ...target], { ...env, ...more });

@@ -38,17 +38,21 @@ describe('a build of workers', () => {
   const upgrading = (buildId: string, ...more: string[]) =>
     startCommand(stack, ['upgrade', buildId, '--deployment-name', stack.connection, ...more, ...place()]);
 
-  async function says(command: CommandProcess, text: string): Promise<void> {
-    await until(async () => (await command.output()).stderr.includes(text), `it says "${text}"`);
-  }
-
-  it('becomes current, and a run that its lost build holds is named, moved and published', async () => {
-    stack = await startStack({
+  /** A list that is read one row at a time, so that a run can be held. */
+  const startOneRowPages = () =>
+    startStack({
       temporalAddress: temporal.address,
       resources: '[projects]',
       simulator: { awkward: false, counts: { projects: 30 } },
       yaml: '    sync: { pageSize: 1 }\n',
     });
+
+  async function says(command: CommandProcess, text: string): Promise<void> {
+    await until(async () => (await command.output()).stderr.includes(text), `it says "${text}"`);
+  }
+
+  it('becomes current, and a run that its lost build holds is named, moved and published', async () => {
+    stack = await startOneRowPages();
     const first = await build('1');
     const initial = await upgradeTo('1', '--no-wait', '--json');
     expect([initial.code, JSON.parse(initial.stdout)]).toEqual([
@@ -110,7 +114,7 @@ describe('a build of workers', () => {
 
   // test/unit/temporal/upgrade.test.ts has this with a server that is not real.
   longOnly(
-    'waits for every earlier build that drains, also if another upgrade has made it current',
+    'waits for every earlier build that drains, even if another upgrade has made it current',
     async () => {
       stack = await startStack({
         temporalAddress: temporal.address,
@@ -145,12 +149,7 @@ describe('a build of workers', () => {
 
   // test/unit/temporal/stuck-work.test.ts has more of them with a server that is not real.
   longOnly('loses more runs than one list names, and `unpin` moves all of them', async () => {
-    stack = await startStack({
-      temporalAddress: temporal.address,
-      resources: '[projects]',
-      simulator: { awkward: false, counts: { projects: 30 } },
-      yaml: '    sync: { pageSize: 1 }\n',
-    });
+    stack = await startOneRowPages();
     const first = await build('1');
     expect((await upgradeTo('1')).code).toBe(0);
     const held = holdAnswer(stack.simulator, { resource: 'projects', page: 1 });

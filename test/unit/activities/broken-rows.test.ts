@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
 import { loadChunk, readPlan } from '../../../activities/write-back/stored-batch.js';
@@ -8,16 +5,17 @@ import type { ServiceClient } from '../../../src/api/index.js';
 import type { SendRowsInput } from '../../../src/core/contract/write-back.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
-import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
+import type { ObjectStore } from '../../../src/lake/store/index.js';
 import type { ActivityDeps } from '../../../src/run/deps.js';
 import { readLogIndex } from '../../../src/write-back/chunk-logs.js';
 import { Turn } from '../../../src/write-back/ledger/turn.js';
 import { resultOf } from '../../../src/write-back/results.js';
 import { seededRandom } from '../../support/random.js';
-import { type Respond, RowService } from '../../support/row-service.js';
+import type { Respond, RowService } from '../../support/row-service.js';
 import { seeds } from '../../support/seeds.js';
 import { client, HTTP } from '../api/support.js';
 import { PLAN, planRows, SENDING, sendClock } from './planned-rows.js';
+import { openRowWorld, type RowWorld } from './row-world.js';
 
 const CONCURRENCY = 5;
 
@@ -50,20 +48,15 @@ interface Case {
 const MAX_ATTEMPTS = 1_000;
 
 describe('rows that always fail', () => {
-  let folder: string;
+  let world: RowWorld;
   let store: ObjectStore;
   let service: RowService;
   let http: ServiceClient;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'worktrack-broken-'));
-    store = openStore({ url: `file://${folder}` } as Parameters<typeof openStore>[0]);
-    service = await RowService.start();
+    world = await openRowWorld();
+    ({ store, service } = world);
   });
-  afterEach(async () => {
-    await service.stop();
-    store.close();
-    await rm(folder, { recursive: true, force: true });
-  });
+  afterEach(() => world.close());
 
   /** As `planRows`, with the client that sends them. */
   async function plan(rows: number, rowsAChunk: number, tried = 0, headersTimeoutMs = 60_000): Promise<void> {

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ChunkFeed } from '../../../activities/write-back/chunk-feed.js';
@@ -14,7 +11,7 @@ import type { ObjectKey } from '../../../src/core/brands.js';
 import type { SendHeartbeat, SendRowsInput } from '../../../src/core/contract/write-back.js';
 import { HOUR_MS, MINUTE_MS } from '../../../src/core/duration.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
-import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
+import type { ObjectStore } from '../../../src/lake/store/index.js';
 import type { ActivityDeps } from '../../../src/run/deps.js';
 import { planKeys } from '../../../src/write-back/batch-layout.js';
 import { readLogIndex } from '../../../src/write-back/chunk-logs.js';
@@ -22,27 +19,23 @@ import { Turn, TurnVerdicts } from '../../../src/write-back/ledger/turn.js';
 import type { LoggedRow } from '../../../src/write-back/plan-file.js';
 import { resultOf } from '../../../src/write-back/results.js';
 import { encodeSealed } from '../../../src/write-back/sealed.js';
-import { type Respond, RowService } from '../../support/row-service.js';
+import type { Respond, RowService } from '../../support/row-service.js';
 import { client, HTTP } from '../api/support.js';
 import { clocksAt, PLAN, planRows, SENDING, sendClock } from './planned-rows.js';
+import { openRowWorld, type RowWorld } from './row-world.js';
 
 const DEPS = { now: () => Date.now(), draining: () => false } as ActivityDeps;
 const FORBIDDEN = { status: 403, body: '{"message":"The project is closed."}' };
 
 describe('an attempt at sending rows', () => {
-  let folder: string;
+  let world: RowWorld;
   let store: ObjectStore;
   let service: RowService;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'worktrack-attempt-'));
-    store = openStore({ url: `file://${folder}` } as Parameters<typeof openStore>[0]);
-    service = await RowService.start();
+    world = await openRowWorld();
+    ({ store, service } = world);
   });
-  afterEach(async () => {
-    await service.stop();
-    store.close();
-    await rm(folder, { recursive: true, force: true });
-  });
+  afterEach(() => world.close());
 
   const plan = (rows: number, rowsAChunk: number): Promise<void> => planRows(store, rows, rowsAChunk);
 

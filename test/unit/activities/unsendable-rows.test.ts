@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ChunkWriter } from '../../../activities/write-back/plan-write-back.js';
 import { SendAttempt } from '../../../activities/write-back/send-attempt.js';
@@ -8,31 +5,27 @@ import { loadChunk, readPlan, writePlan } from '../../../activities/write-back/s
 import type { SendRowsInput } from '../../../src/core/contract/write-back.js';
 import { HOUR_MS } from '../../../src/core/duration.js';
 import type { ConnectionSettings } from '../../../src/core/settings.js';
-import { type ObjectStore, openStore } from '../../../src/lake/store/index.js';
+import type { ObjectStore } from '../../../src/lake/store/index.js';
 import type { ActivityDeps } from '../../../src/run/deps.js';
 import { planKeys } from '../../../src/write-back/batch-layout.js';
 import { readLogIndex } from '../../../src/write-back/chunk-logs.js';
 import { Turn } from '../../../src/write-back/ledger/turn.js';
 import { resultOf } from '../../../src/write-back/results.js';
 import { encodeSealed } from '../../../src/write-back/sealed.js';
-import { RowService } from '../../support/row-service.js';
+import type { RowService } from '../../support/row-service.js';
 import { client, HTTP } from '../api/support.js';
 import { clocksAt, PLAN, SENDING, sendClock } from './planned-rows.js';
+import { openRowWorld, type RowWorld } from './row-world.js';
 
 describe('upserts whose keys fit into no URL', () => {
-  let folder: string;
+  let world: RowWorld;
   let store: ObjectStore;
   let service: RowService;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'worktrack-unsendable-'));
-    store = openStore({ url: `file://${folder}` } as Parameters<typeof openStore>[0]);
-    service = await RowService.start();
+    world = await openRowWorld();
+    ({ store, service } = world);
   });
-  afterEach(async () => {
-    await service.stop();
-    store.close();
-    await rm(folder, { recursive: true, force: true });
-  });
+  afterEach(() => world.close());
 
   async function plan(keys: readonly string[]): Promise<void> {
     const writer = new ChunkWriter(store, PLAN, 'w', 100);

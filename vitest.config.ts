@@ -9,9 +9,14 @@ import { SlowestFirst } from './test/support/slowest-first.js';
 process.env.WORKTRACK_FRESH_SEED ??= String(Date.now() % 1_000_000);
 const isLong = process.env.WORKTRACK_LONG !== undefined;
 
-/** `WORKTRACK_ORDER=<seed>`: files, and the tests in them, in a random order. Vitest's own options would also replace `groupOrder`. */
+/**
+ * `WORKTRACK_ORDER=<seed>`: files, and the tests in them, in a random order. Vitest takes it only from here: in a project it has no
+ * effect, and its own options also replace `groupOrder`.
+ */
 const seed = Number(process.env.WORKTRACK_ORDER);
-const order = Number.isInteger(seed) ? { seed, shuffle: { files: true, tests: true } } : {};
+const sequence = process.env.WORKTRACK_ORDER
+  ? { seed, shuffle: { files: true, tests: true } }
+  : { sequencer: SlowestFirst };
 
 /** Where the lakes of unit tests are: in memory if there is room, because they wait for each of thousands of flushes to a disk. */
 function lakesFolder(): { readonly TMPDIR?: string } {
@@ -32,7 +37,7 @@ function lakesFolder(): { readonly TMPDIR?: string } {
 export default defineConfig({
   test: {
     pool: 'forks',
-    ...('seed' in order ? {} : { sequence: { sequencer: SlowestFirst } }),
+    sequence,
     // Both projects, and the next run, take the compiled modules from node_modules/.experimental-vitest-cache.
     experimental: { fsModuleCache: true },
     reporters: ['default', 'test/support/failure-reporter.ts'],
@@ -44,7 +49,7 @@ export default defineConfig({
           // More than the cores of a small machine, because files wait for sockets, for the disk and for timers.
           maxWorkers: 3,
           include: ['test/unit/**/*.test.ts'],
-          sequence: { groupOrder: 0, ...order },
+          sequence: { groupOrder: 0 },
           // Files share the modules of their process, which would otherwise be loaded again for each of them.
           isolate: false,
           env: lakesFolder(),
@@ -63,7 +68,7 @@ export default defineConfig({
           name: 'integration',
           include: ['test/integration/**/*.test.ts', 'test/replay/**/*.test.ts'],
           // After the unit tests, whose time limits would not hold beside workers and servers.
-          sequence: { groupOrder: 1, ...order },
+          sequence: { groupOrder: 1 },
           globalSetup: ['test/support/global-setup.ts'],
           isolate: false,
           // Four times the cores of a small machine, because each file waits for servers and timers most of its time.

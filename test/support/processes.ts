@@ -126,7 +126,7 @@ export async function startWorkerProcess(
 }
 
 /** The workers that poll, also those that have just stopped. */
-async function pollers(stack: Stack): Promise<string[]> {
+export async function pollers(stack: Stack): Promise<string[]> {
   const { client, namespace } = stack.temporal;
   const found = await client.workflowService.describeTaskQueue({
     namespace,

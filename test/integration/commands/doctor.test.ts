@@ -2,7 +2,7 @@ import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { DEMO_KEY, DEMO_ORGANIZATION } from '../../../src/simulator/index.js';
-import { runCommand, startCommand, startWorkerProcess } from '../../support/processes.js';
+import { pollers, runCommand, startCommand, startWorkerProcess } from '../../support/processes.js';
 import { type Stack, startStack, until } from '../../support/stack.js';
 
 /** Nothing listens on the discard port of loopback. */
@@ -72,6 +72,7 @@ describe('worktrack doctor', () => {
 
   it('reports no problems for a healthy setup, and leaves no objects in the lake', async () => {
     const worker = await stack.startWorker();
+    await until(async () => (await pollers(stack)).length > 0, 'the worker polls');
     const { code, outcome, checks } = await runDoctor();
     expect(checks.filter(({ state }) => state !== 'ok')).toEqual([]);
     expect([code, outcome]).toEqual([0, 'ok']);
@@ -168,8 +169,9 @@ describe('worktrack doctor', () => {
     const keyFile = join(stack.folder, 'key');
     await writeFile(keyFile, `${DEMO_KEY}\n`);
     await chmod(keyFile, 0o644);
+    // The other tests begin with an empty lake.
     const config = await configWith((yaml) =>
-      yaml.replace('{ env: WORKTRACK_API_KEY }', `{ file: ${keyFile} }`),
+      yaml.replace('{ env: WORKTRACK_API_KEY }', `{ file: ${keyFile} }`).replace('/lake"', '/other-lake"'),
     );
     const open = await runDoctor({ config });
     expect(open.code).toBe(0);

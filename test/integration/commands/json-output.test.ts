@@ -56,7 +56,7 @@ const LIKE_OTHERS = [
 
 type Printed = Readonly<Record<string, unknown>>;
 
-describe('the JSON output of', () => {
+describe('the JSON output of', { shuffle: false }, () => {
   let temporal: TemporalDevServer;
   let target: Server;
   let stack: Stack;

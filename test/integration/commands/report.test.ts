@@ -7,7 +7,7 @@ import { runCommand } from '../../support/processes.js';
 import { readPointer, runsIn } from '../../support/snapshot.js';
 import { resultOf, type Stack, startStack, until } from '../../support/stack.js';
 
-describe('the report of an export', () => {
+describe('the report of an export', { shuffle: false }, () => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await startStack({

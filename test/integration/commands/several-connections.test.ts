@@ -10,7 +10,7 @@ import { startTcpProxy } from '../../support/tcp-proxy.js';
 
 const NAMES = ['a1', 'b2', 'c3', 'd4', 'e5'];
 
-describe('commands on several connections', () => {
+describe('commands on several connections', { shuffle: false }, () => {
   let stack: Stack;
   let config: string;
   let worker: { stop(): Promise<void> };

@@ -36,7 +36,7 @@ describe('transient faults of the service', () => {
   });
 });
 
-describe('permanent faults of the service', () => {
+describe('permanent faults of the service', { shuffle: false }, () => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await faultStack('');

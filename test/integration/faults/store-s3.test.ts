@@ -237,7 +237,8 @@ describe('The S3 store', () => {
   });
 
   it('reports a body that is damaged in the same way twice as permanent damage in the store', async () => {
-    const key = toObjectKey('damaged');
+    const key = toObjectKey('damaged-at-rest');
+    await store.write(key, Buffer.from('the true content'));
     const endpoint = await proxy((incoming, outgoing) => forward(incoming, outgoing, { flip: true }));
     const error = await opened({ endpoint })
       .read(key)

@@ -9,7 +9,7 @@ import { type Stack, startStack } from '../../support/stack.js';
 const resourceWith = (settings: string): string => `[{ name: tasks, ${settings} }]`;
 const BEFORE = resourceWith('csv: { compression: gzip }');
 
-describe('Changed settings of a resource that is in the lake', () => {
+describe('Changed settings of a resource that is in the lake', { shuffle: false }, () => {
   let stack: Stack;
   let worker: Awaited<ReturnType<Stack['startWorker']>>;
 

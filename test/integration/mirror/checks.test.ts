@@ -25,7 +25,7 @@ interface RunJson {
   }[];
 }
 
-describe('checks before publish', () => {
+describe('checks before publish', { shuffle: false }, () => {
   let stack: Stack;
   /** The record with a defect. */
   let wrong: string;

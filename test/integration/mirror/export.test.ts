@@ -5,7 +5,7 @@ import { type Stack, startStack } from '../../support/stack.js';
 
 const RESOURCES = ['projects', 'tasks', 'time-entries', 'calendar-entries', 'members'];
 
-describe('an export', () => {
+describe('an export', { shuffle: false }, () => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await startStack({

@@ -16,7 +16,7 @@ shortenBackOffs();
 
 const MODULE = fileURLToPath(new URL('../../support/encryption.mjs', import.meta.url));
 
-describe("a user's encrypting data converter", () => {
+describe("a user's encrypting data converter", { shuffle: false }, () => {
   let stack: Stack;
   /** The worker of this process. It bundles the workflows with the converter, which takes seconds of CPU time. */
   let worker: Awaited<ReturnType<Stack['startWorker']>>;

@@ -326,7 +326,7 @@ describe('the packed package', () => {
       await stack?.stop();
     });
 
-    describe('the examples', () => {
+    describe('the examples', { shuffle: false }, () => {
       let worker: ChildProcess;
       let log = '';
       let env: NodeJS.ProcessEnv;

@@ -115,7 +115,8 @@ describe('the histories of batches', () => {
   });
   beforeEach(() => {
     calls.clear();
-    order.length = 0;
+    [order.length, reported.length, looks, callsNeeded] = [0, 0, 0, 1];
+    mayWrite = Promise.resolve();
   });
   afterEach(async () => {
     for (const workflowId of [lock, mirror])

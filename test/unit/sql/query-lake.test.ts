@@ -156,12 +156,14 @@ describe('a query', () => {
   });
 
   it('fetches a part again whose cached copy was changed, and none twice', async () => {
+    const both = 'SELECT count(*) FROM tasks JOIN tasks_changes USING (id)';
+    await texts(both);
     const fetched: number[] = [];
     const onFetch = ({ parts }: { readonly parts: number }) => void fetched.push(parts);
     await texts('FROM tasks', { onFetch });
-    await texts('SELECT count(*) FROM tasks JOIN tasks_changes USING (id)', { onFetch });
+    await texts(both, { onFetch });
     expect(fetched).toEqual([]);
-    for (const name of await readdir(cacheFolder)) {
+    for (const name of Object.keys(await hashes(cacheFolder))) {
       const bytes = await readFile(join(cacheFolder, name));
       bytes[bytes.length - 1]! ^= 1;
       await writeFile(join(cacheFolder, name), bytes);

@@ -1,4 +1,5 @@
 import { accessSync, constants, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { SlowestFirst } from './test/support/slowest-first.js';
 
@@ -18,15 +19,15 @@ const sequence = process.env.WORKTRACK_ORDER
   ? { seed, shuffle: { files: true, tests: true } }
   : { sequencer: SlowestFirst };
 
-/** Where the lakes of unit tests are: in memory if there is room, because they wait for each of thousands of flushes to a disk. */
-function lakesFolder(): { readonly TMPDIR?: string } {
-  const TMPDIR = '/dev/shm';
+/** Where the lakes of tests are: in memory if there is room, because they wait for each of thousands of flushes to a disk. */
+function lakesFolder(): string {
+  const inMemory = '/dev/shm';
   try {
-    accessSync(TMPDIR, constants.W_OK);
-    const { bavail, bsize } = statfsSync(TMPDIR);
-    return bavail * bsize > 4 * 2 ** 30 ? { TMPDIR } : {};
+    accessSync(inMemory, constants.W_OK);
+    const { bavail, bsize } = statfsSync(inMemory);
+    return bavail * bsize > 4 * 2 ** 30 ? inMemory : tmpdir();
   } catch {
-    return {};
+    return tmpdir();
   }
 }
 
@@ -52,7 +53,7 @@ export default defineConfig({
           sequence: { groupOrder: 0 },
           // Files share the modules of their process, which would otherwise be loaded again for each of them.
           isolate: false,
-          env: lakesFolder(),
+          env: { TMPDIR: lakesFolder() },
           unstubEnvs: true,
           restoreMocks: true,
           setupFiles: ['test/support/one-seed.ts', 'test/support/note-failure.ts'],
@@ -70,6 +71,7 @@ export default defineConfig({
           // After the unit tests, whose time limits would not hold beside workers and servers.
           sequence: { groupOrder: 1 },
           globalSetup: ['test/support/global-setup.ts'],
+          env: isLong ? {} : { WORKTRACK_TEST_LAKES: lakesFolder() },
           isolate: false,
           // Four times the cores of a small machine, because each file waits for servers and timers most of its time.
           maxWorkers: 8,

@@ -109,6 +109,7 @@ async function record(spec: LakeSpec, folder: string, rows: number): Promise<Rec
   const { resource, place } = spec;
   const options = { simulator: { seed: 77, awkwardEvery: 3, counts: { tasks: rows } } };
   const stack = await startStack({
+    s3: true,
     ...options,
     resources: resourceYaml(spec, 'csv'),
     yaml: '    deletes: mark\n    tables: { format: delta }\n    sync: { overlap: 1s }\n',

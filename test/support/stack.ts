@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type WorkflowExecutionInfo, WorkflowFailedError } from '@temporalio/client';
 import { inject } from 'vitest';
 import { parseSettings } from '../../src/config/index.js';
@@ -38,13 +38,18 @@ export interface StackOptions {
   /** More keys of the connection, as YAML with an indentation of four spaces. */
   readonly yaml?: string;
   readonly resources?: string;
+  /**
+   * Uses a lake in S3: a bucket on the shared server. Otherwise, the lake is a folder in `npm test`, which needs a quarter less CPU
+   * time, and in S3 in `npm run test:long`.
+   */
+  readonly s3?: true;
   /** More keys of `lake` for a lake in S3, as YAML, such as `requesterPays: true`. */
   readonly lake?: string;
   /** The key that the worker reads; default: one that may do everything. */
   readonly apiKey?: string;
   /** The service's URL. Default: a separate simulator for this test. */
   readonly baseUrl?: string;
-  /** A folder for the lake, as a URL. Default: a bucket on the shared S3 server. */
+  /** A folder for the lake, as a URL. Default: one of this test's own, or a bucket (`s3`). */
   readonly lakeUrl?: string;
   /** Another way to the shared S3 server, such as through a proxy. */
   readonly s3Endpoint?: string;
@@ -71,7 +76,9 @@ export interface Stack {
   readonly simulator: Simulator;
   readonly temporal: TemporalClient;
   readonly store: ObjectStore;
+  /** Of a lake in S3. */
   readonly bucket: string;
+  readonly lakeUrl: string;
   /** The lake's folder on disk. */
   readonly lakeFolder: string;
   /** Starts a worker in this process. */
@@ -110,7 +117,12 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const s3Endpoint = options.s3Endpoint ?? servers.s3Endpoint;
   const folder = await mkdtemp(join(tmpdir(), 'worktrack-stack-'));
   const simulator = beside?.simulator ?? (await startSimulator(options.simulator ?? {}));
-  const { lakeUrl: url = `s3://${bucket}/lake` } = options;
+  // vitest.config.ts names the place of lakes that are folders. Chaos, engines and `npm run test:long` have theirs in S3.
+  const { WORKTRACK_TEST_LAKES: place } = process.env;
+  const isInS3 = [options.s3, options.lake, options.s3Endpoint].some((given) => given !== undefined);
+  const lakes = isInS3 || place === undefined ? null : await mkdtemp(join(place, 'worktrack-lake-'));
+  const own = lakes === null ? `s3://${bucket}/lake` : pathToFileURL(join(lakes, 'lake')).href;
+  const url = options.lakeUrl ?? beside?.lakeUrl ?? own;
   const s3 = url.startsWith('s3:')
     ? `, endpoint: "${s3Endpoint}", region: ${servers.s3Region}, forcePathStyle: true${options.lake === undefined ? '' : `, ${options.lake}`}`
     : '';
@@ -130,7 +142,7 @@ ${options.yaml ?? ''}`;
   const address = options.temporalAddress ?? servers.temporalAddress;
   const secrets = { ...credentials, WORKTRACK_API_KEY: options.apiKey ?? DEMO_KEY };
   Object.assign(process.env, secrets, { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' });
-  await ensureBucket(sharedS3(), bucket);
+  if (url.startsWith('s3:')) await ensureBucket(sharedS3(), bucket);
   const settings = parseSettings(yaml, configFile);
   const { dataConverter } = options;
   const temporal = await connectTemporal({ address, dataConverter });
@@ -157,6 +169,7 @@ ${options.yaml ?? ''}`;
     temporal,
     store,
     bucket,
+    lakeUrl: url,
     lakeFolder: url.startsWith('s3:') ? join(servers.s3DataFolder, bucket, 'lake') : fileURLToPath(url),
     async startWorker(changed = settings, more = {}) {
       const worker = await createWorker({
@@ -214,7 +227,8 @@ ${options.yaml ?? ''}`;
       await temporal.close();
       store.close();
       if (beside === undefined) await simulator.close();
-      await rm(folder, { recursive: true, force: true });
+      for (const path of [folder, ...(lakes === null ? [] : [lakes])])
+        await rm(path, { recursive: true, force: true });
     },
   };
   return stack;

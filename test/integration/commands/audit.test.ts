@@ -18,6 +18,7 @@ const SECRET = 'a title that no history holds';
 let stack: Stack;
 const start = async (yaml = ''): Promise<void> => {
   stack = await startStack({
+    s3: true,
     ...{ resources: '[projects, { name: tasks, fetchById: true }]', yaml },
     simulator: { awkward: false, counts: { tasks: 40, projects: 5 }, fetchById: 'all' },
   });

@@ -15,7 +15,7 @@ const MINUTES = 60_000;
 const RESOURCES = ['projects', 'tasks', 'dropped', 'calendar-entries'];
 const KEYS: Readonly<Record<string, readonly string[]>> = { 'calendar-entries': ['source', 'sourceKey'] };
 
-describe('worktrack dbt', () => {
+describe('worktrack dbt', { shuffle: false }, () => {
   let stack: Stack;
   let dbt: Dbt;
   let config: string;
@@ -149,7 +149,8 @@ describe('worktrack dbt', () => {
     15 * MINUTES,
   );
 
-  it(
+  // test/unit/cli/dbt-project.test.ts updates the files, and the test above builds the same models.
+  longOnly(
     'updates its files, keeps those of the user, and shows each past run as it was',
     async () => {
       const changed = join(project, `models/worktrack/staging/stg_${owner}__projects.sql`);

@@ -25,7 +25,7 @@ const LASTING = /^worktrack (worker|webhook|simulator)\b/;
 /** The message of each of them when it is ready. */
 const UP = /Worker on task queue|GET \/readyz|POST \/hooks\/|"url":/;
 
-describe('every command of the documentation, page by page', () => {
+describe('every command of the documentation, page by page', { shuffle: false }, () => {
   let temporal: TemporalDevServer;
   let stack: Stack;
   let world: DocsWorld;

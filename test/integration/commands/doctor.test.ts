@@ -23,6 +23,7 @@ describe('worktrack doctor', () => {
 
   beforeAll(async () => {
     stack = await startStack({
+      s3: true,
       resources: '[projects, tasks]',
       simulator: { counts: { projects: 3, tasks: 2 } },
     });

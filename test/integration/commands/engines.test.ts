@@ -37,6 +37,7 @@ describe('ddl --delta', () => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await startStack({
+      s3: true,
       simulator: { awkwardEvery: 2, counts: { tasks: 60, projects: 5 } },
       resources: '[tasks, projects, members]',
       yaml: '    tables: { format: delta }\n',

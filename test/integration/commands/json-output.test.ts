@@ -69,6 +69,7 @@ describe('the JSON output of', { shuffle: false }, () => {
     const port = await freePort();
     await new Promise<void>((resolve) => target.listen(port, '127.0.0.1', resolve));
     stack = await startStack({
+      s3: true,
       connection: 'acme',
       temporalAddress: temporal.address,
       resources: '[projects, tasks, time-entries]',

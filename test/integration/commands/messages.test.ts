@@ -297,7 +297,7 @@ const SERVICE: readonly Mistake[] = [
 describe('an error of the user has a message with what, where and what next, without a stack trace:', () => {
   let stack: Stack;
   beforeAll(async () => {
-    stack = await startStack({ resources: '[projects, tasks]', apiKey: 'wt_nobody_knows_it' });
+    stack = await startStack({ s3: true, resources: '[projects, tasks]', apiKey: 'wt_nobody_knows_it' });
     await mkdir(join(stack.folder, 'folder'));
   });
   afterAll(() => stack?.stop());

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAuthority } from '../../support/certificates.js';
 import { startCommand } from '../../support/processes.js';
+import { drawn } from '../../support/seeds.js';
 import { type Stack, startStack } from '../../support/stack.js';
 import { type Refusal, startTemporalGate, type TemporalGate } from '../../support/temporal-gate.js';
 
@@ -116,15 +117,12 @@ describe('commands with a Temporal that answers but refuses calls', () => {
     expect(called.filter((method) => method === 'DescribeNamespace')).toHaveLength(1);
   });
 
-  it.each([
-    'schedule apply',
-    'schedule describe',
-    'schedule pause',
-    'schedule trigger',
-    'schedule delete',
-    'unpin',
-    'replay --from-server',
-  ])('end with 4, the reason and what to do: %s', async (command) => {
+  const COMMANDS = [
+    ...['schedule apply', 'schedule describe', 'schedule pause', 'schedule trigger', 'schedule delete'],
+    ...['unpin', 'replay --from-server'],
+  ];
+  // Each is a process.
+  it.each(drawn(COMMANDS, 3))('end with 4, the reason and what to do: %s', async (command) => {
     refuse = () => (command === 'schedule describe' ? LIMITED : DOWN);
     // The calls of `unpin` have 4 s each.
     const limit = command === 'unpin' ? '6s' : '2s';

@@ -11,6 +11,7 @@ describe('the report of an export', { shuffle: false }, () => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await startStack({
+      s3: true,
       simulator: { seed: 5, counts: { projects: 12, tasks: 40 } },
       resources: '[projects, tasks, members]',
     });

@@ -39,7 +39,7 @@ describe('`worktrack export` with service, S3, Temporal and worker in separate p
     );
     const [line] = await once(service.stdout!, 'data');
     ({ url, controlUrl } = JSON.parse(String(line)) as { url: string; controlUrl: string });
-    stack = await startStack({ baseUrl: url, apiKey: KEY });
+    stack = await startStack({ s3: true, baseUrl: url, apiKey: KEY });
   });
   afterAll(async () => {
     await stack?.stop();

@@ -17,6 +17,7 @@ describe('commands on several connections', { shuffle: false }, () => {
 
   beforeAll(async () => {
     stack = await startStack({
+      s3: true,
       simulator: { awkward: false, counts: { projects: 3, tasks: 5 } },
       resources: '[projects, tasks]',
     });

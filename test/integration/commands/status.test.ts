@@ -16,7 +16,7 @@ interface Resource {
   readonly rolledBack: { readonly from: string; readonly to: string } | null;
 }
 
-describe('worktrack status', () => {
+describe('worktrack status', { shuffle: false }, () => {
   let stack: Stack;
   let worker: CommandProcess;
   const target = (): string[] => ['--config', stack.configFile, '--task-queue', stack.taskQueue];
@@ -32,6 +32,7 @@ describe('worktrack status', () => {
 
   beforeAll(async () => {
     stack = await startStack({
+      s3: true,
       resources: '[projects, tasks]',
       simulator: { counts: { projects: 3, tasks: 2 } },
     });
@@ -108,6 +109,7 @@ describe('worktrack status', () => {
 
   it('refuses to show the rows of another connection', async () => {
     const other = await startStack({
+      s3: true,
       beside: stack,
       connection: 'other',
       resources: '[tasks]',

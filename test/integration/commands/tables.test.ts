@@ -50,6 +50,7 @@ describe('published data for readers of the lake', () => {
 
   beforeAll(async () => {
     stack = await startStack({
+      s3: true,
       simulator: {
         seed: 21,
         awkward: true,

@@ -14,6 +14,7 @@ describe('damage at rest in an S3 lake', () => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await startStack({
+      s3: true,
       simulator: { awkward: false, counts: { tasks: 1500, projects: 20 } },
       resources: '[tasks, projects]',
       yaml: '    csv: { partSize: 128KiB }\n',

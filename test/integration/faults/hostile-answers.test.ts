@@ -44,6 +44,7 @@ describe('a worker', () => {
   it('serves a polite connection while another service answers with texts that make careless code slow', async () => {
     const hostile = await startHostileService();
     stack = await startStack({
+      s3: true,
       simulator: { awkward: false, counts: { projects: 20, tasks: 2_000 } },
       resources: '[projects, tasks]',
     });

@@ -53,7 +53,7 @@ describe('untrusted input', () => {
         response.end(body);
       }),
     );
-    stack = await startStack({ baseUrl: url, resources: '[tasks]' });
+    stack = await startStack({ s3: true, baseUrl: url, resources: '[tasks]' });
     const worker = await startWorkerProcess(stack);
     const before = await residentBytes(worker.child.pid!);
     let peak = 0;
@@ -79,6 +79,7 @@ describe('untrusted input', () => {
       }),
     );
     stack = await startStack({
+      s3: true,
       simulator: { counts: { tasks: 5 } },
       resources: '[tasks]',
     });
@@ -105,7 +106,7 @@ describe('untrusted input', () => {
   });
 
   it('cannot reach outside the lake with the name of a resource or a run', async () => {
-    stack = await startStack({ simulator: { counts: { tasks: 3 } }, resources: '[tasks]' });
+    stack = await startStack({ s3: true, simulator: { counts: { tasks: 3 } }, resources: '[tasks]' });
     await stack.startWorker();
     expect((await stack.export()).outcome).toBe('published');
     const { client } = stack.temporal;

@@ -10,6 +10,7 @@ describe('a worker that is killed in the middle of an extraction', () => {
 
   it('is replaced by a worker that continues from the last staged position, without lost or duplicate rows', async () => {
     stack = await startStack({
+      s3: true,
       simulator: { seed: 3, counts: { tasks: 4000 } },
       resources: '[tasks]',
       yaml: '    sync: { pageSize: 20 }\n',
@@ -44,6 +45,7 @@ describe('a worker that is killed in the middle of an extraction', () => {
 
   it('hands over to the next worker immediately when it is shut down', async () => {
     stack = await startStack({
+      s3: true,
       simulator: { seed: 4, counts: { tasks: 2000 } },
       resources: '[tasks]',
       yaml: '    sync: { pageSize: 20 }\n',

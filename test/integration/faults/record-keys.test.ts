@@ -40,6 +40,7 @@ describe('ids and keys of records', () => {
     await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', () => resolve()));
     front = await startEchoingService(() => stack.simulator.url);
     stack = await startStack({
+      s3: true,
       baseUrl: front.url,
       resources: '[projects, tasks, calendar-entries]',
       yaml:

@@ -67,7 +67,7 @@ const WITHOUT: Readonly<
   's3:ListBucketMultipartUploads': { fail: ['purge'], warn: ['doctor'] },
 };
 
-describe('the policies for S3', () => {
+describe('the policies for S3', { shuffle: false }, () => {
   let proxy: PolicyProxy;
   let stack: Stack;
   let runIds: string[];

@@ -52,6 +52,7 @@ afterEach(async () => {
 describe('secrets', () => {
   it('such as the API key appear in no history, log, metric, object, receipt, answer or command line, even if the service echoes them in every error', async () => {
     stack = await startStack({
+      s3: true,
       apiKey: SECRET,
       resources: '[projects, tasks, members, { name: clients, path: nowhere }]',
       // Attempts at a batch begin after 1, 3, 7, 15 and 31 seconds.

@@ -11,6 +11,7 @@ describe('a reconciliation', () => {
 
   async function started(resource: string, count: number, yaml = ''): Promise<void> {
     stack = await startStack({
+      s3: true,
       simulator: { seed: 9, awkward: false, counts: { [resource]: count } },
       resources: `[${resource}]`,
       yaml: `    sync: { pageSize: 50 }\n${yaml}`,
@@ -110,6 +111,7 @@ describe('a reconciliation', () => {
   // `windows` reconciles after all rows have left it.
   longOnly('keeps rows that have left the window', async () => {
     stack = await startStack({
+      s3: true,
       simulator: { seed: 9, awkward: false, now: Date.now(), counts: { 'time-entries': 40 } },
       resources: '[{ name: time-entries, window: 90d, windowField: startedAt }]',
     });
@@ -128,6 +130,7 @@ describe('a key of another organization', () => {
 
   it('is not suspected if only a few known projects are deleted', async () => {
     stack = await startStack({
+      s3: true,
       resources: '[projects, tasks]',
       simulator: { counts: { projects: 8, tasks: 3 } },
     });
@@ -146,6 +149,7 @@ describe('a key of another organization', () => {
 
   it('is detected before the merge', async () => {
     stack = await startStack({
+      s3: true,
       apiKey: 'ours',
       resources: '[projects, tasks]',
       simulator: { counts: { projects: 20, tasks: 10 } },

@@ -9,6 +9,7 @@ describe('an export', { shuffle: false }, () => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await startStack({
+      s3: true,
       simulator: {
         seed: 7,
         counts: { projects: 40, tasks: 300, 'time-entries': 2500, 'calendar-entries': 150, members: 0 },
@@ -92,6 +93,7 @@ describe('an export', { shuffle: false }, () => {
 describe('a failure of one resource', () => {
   it('names the resource whose path does not exist, and publishes the others', async () => {
     const stack = await startStack({
+      s3: true,
       simulator: { counts: { projects: 3 } },
       resources: '[projects, { name: invoices, path: invoices }]',
     });

@@ -35,6 +35,7 @@ describe('a mirror', () => {
   /** A service that holds its third page, so that the test can interfere with a run. */
   const startHeld = async () => {
     stack = await startStack({
+      s3: true,
       simulator: { counts: { projects: 50 } },
       resources: '[projects]',
       yaml: '    sync: { pageSize: 1 }\n',
@@ -44,7 +45,7 @@ describe('a mirror', () => {
   };
 
   it('answers many concurrent exports, and merges the equal requests that wait during a run into one run', async () => {
-    stack = await startStack({ simulator: { counts: { projects: 5 } }, resources: '[projects]' });
+    stack = await startStack({ s3: true, simulator: { counts: { projects: 5 } }, resources: '[projects]' });
     await stack.startWorker();
     const held = holdAnswer(stack.simulator, { resource: 'projects' });
     const first = await start();
@@ -60,7 +61,7 @@ describe('a mirror', () => {
   });
 
   it('continues as new while requests wait, and neither loses nor repeats one', async () => {
-    stack = await startStack({ simulator: { counts: { projects: 2 } }, resources: '[projects]' });
+    stack = await startStack({ s3: true, simulator: { counts: { projects: 2 } }, resources: '[projects]' });
     await stack.startWorker();
     const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
     const runs = new Set<string>();
@@ -89,7 +90,7 @@ describe('a mirror', () => {
   });
 
   it('gives consecutive runs ids in their order', async () => {
-    stack = await startStack({ simulator: { counts: { projects: 1 } }, resources: '[projects]' });
+    stack = await startStack({ s3: true, simulator: { counts: { projects: 1 } }, resources: '[projects]' });
     await stack.startWorker();
     const published: RunId[] = [];
     for (let run = 0; run < 5; run++) published.push((await stack.export()).runs[0]!.runId!);
@@ -99,7 +100,7 @@ describe('a mirror', () => {
   });
 
   it('runs a repeated request only once', async () => {
-    stack = await startStack({ simulator: { counts: { projects: 2 } }, resources: '[projects]' });
+    stack = await startStack({ s3: true, simulator: { counts: { projects: 2 } }, resources: '[projects]' });
     await stack.startWorker();
     await stack.export();
     const mirror = stack.temporal.client.workflow.getHandle(stack.mirrorId('projects'));
@@ -130,7 +131,7 @@ describe('a mirror', () => {
   });
 
   it('reads checkpoint and snapshot from the lake when it starts without a state', async () => {
-    stack = await startStack({ simulator: { counts: { projects: 8 } }, resources: '[projects]' });
+    stack = await startStack({ s3: true, simulator: { counts: { projects: 8 } }, resources: '[projects]' });
     await stack.startWorker();
     await stack.export();
     const before = await readPointer(stack.store, 'projects');
@@ -143,7 +144,7 @@ describe('a mirror', () => {
   });
 
   it('stops when another mirror has published instead, names it, and takes over with --adopt', async () => {
-    stack = await startStack({ simulator: { counts: { projects: 4 } }, resources: '[projects]' });
+    stack = await startStack({ s3: true, simulator: { counts: { projects: 4 } }, resources: '[projects]' });
     await stack.startWorker();
     await stack.export();
     const pointer = await readPointer(stack.store, 'projects');
@@ -157,7 +158,7 @@ describe('a mirror', () => {
   });
 
   it('continues from its own runs whose results were lost, and stops at an earlier state of the lake', async () => {
-    stack = await startStack({ simulator: { counts: { projects: 4 } }, resources: '[projects]' });
+    stack = await startStack({ s3: true, simulator: { counts: { projects: 4 } }, resources: '[projects]' });
     await stack.startWorker();
     await stack.export();
     const first = await readPointer(stack.store, 'projects');
@@ -201,6 +202,7 @@ describe('a mirror', () => {
 
   it('uses a newly configured page size, and remembers a smaller one that the service accepts', async () => {
     stack = await startStack({
+      s3: true,
       simulator: { counts: { projects: 30 }, tooLargeLimit: 'refuse', pageMax: 20 },
       resources: '[projects]',
       yaml: '    sync: { pageSize: 40 }\n',

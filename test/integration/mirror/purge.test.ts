@@ -39,6 +39,7 @@ describe('a purge', () => {
 
   it('removes one record from every snapshot and change log, and all checksums and counts still match', async () => {
     stack = await startStack({
+      s3: true,
       simulator: { awkward: false, counts: { tasks: ROWS } },
       resources: '[{ name: tasks, checks: [{ rows: { min: 1 } }] }]',
       yaml: '    csv: { partSize: 64KiB }\n',
@@ -96,6 +97,7 @@ describe('a purge', () => {
 
   it('names the record on a terminal first, and removes nothing unless the resource is typed', async () => {
     stack = await startStack({
+      s3: true,
       simulator: { awkward: false, counts: { projects: 3 } },
       resources: '[projects]',
     });
@@ -138,6 +140,7 @@ describe('a purge', () => {
 
   it('finds a record by a compound key and by a masked key', async () => {
     stack = await startStack({
+      s3: true,
       simulator: { awkward: false, counts: { 'calendar-entries': 20, projects: 5 } },
       resources:
         '[{ name: calendar-entries, key: [source, sourceKey] }, { name: projects, columns: { mask: { id: hash } } }]',
@@ -164,6 +167,7 @@ describe('a purge', () => {
 
   it('a purge of the only record leaves a header, and waits for a run in progress', async () => {
     stack = await startStack({
+      s3: true,
       simulator: { awkward: false, counts: { projects: 1 } },
       resources: '[projects]',
     });

@@ -29,7 +29,11 @@ describe('a rollback', () => {
   const values = ({ _run_id, _synced_at, _deleted_at, ...cells }: Record<string, string | null>) => cells;
 
   it('is a run: it publishes the rows and the checkpoint of its target, and the next run reads everything', async () => {
-    stack = await startStack({ simulator: { awkward: false, counts: { tasks: 40 } }, resources: '[tasks]' });
+    stack = await startStack({
+      s3: true,
+      simulator: { awkward: false, counts: { tasks: 40 } },
+      resources: '[tasks]',
+    });
     const { admin } = stack.simulator;
     await stack.startWorker();
     const first = await stack.export();
@@ -88,6 +92,7 @@ describe('a rollback', () => {
     'takes back rows that were inserted since, with `deletes: %s`',
     async (deletes) => {
       stack = await startStack({
+        s3: true,
         simulator: { awkward: false, counts: { projects: 6 } },
         resources: '[projects]',
         yaml: `    deletes: ${deletes}\n`,
@@ -119,6 +124,7 @@ describe('a rollback', () => {
 
   it('waits through runs with --since, ignores `reconcileEvery`, and concludes no deletes', async () => {
     stack = await startStack({
+      s3: true,
       simulator: { awkward: false, counts: { projects: 8 } },
       resources: '[projects]',
       yaml: '    sync: { reconcileEvery: never, overlap: 1s }\n',
@@ -161,6 +167,7 @@ describe('a rollback', () => {
   // `unit/mirror/rollback-settings` has rollbacks between changes of masks.
   longOnly("applies today's masking", async () => {
     stack = await startStack({
+      s3: true,
       simulator: { awkward: false, counts: { tasks: 5 } },
       resources: '[tasks]',
     });
@@ -183,6 +190,7 @@ describe('a rollback', () => {
 
   it('leaves rows outside the window as in the target, and says so', async () => {
     stack = await startStack({
+      s3: true,
       simulator: { awkward: false, now: Date.now(), counts: { 'time-entries': 30 } },
       resources: '[time-entries]',
       yaml: '    sync: { clock: service }\n    retention: { snapshots: 400d }\n',
@@ -216,7 +224,7 @@ describe('a rollback', () => {
 
   // The test before it undoes a rollback, and that of the command names an unpublished run.
   longOnly('can be undone at any time, and rejects an unpublished run', async () => {
-    stack = await startStack({ simulator: { counts: { projects: 5 } }, resources: '[projects]' });
+    stack = await startStack({ s3: true, simulator: { counts: { projects: 5 } }, resources: '[projects]' });
     await stack.startWorker();
     const first = await stack.export();
     stack.simulator.admin.create('projects', { name: 'second' });
@@ -234,7 +242,7 @@ describe('a rollback', () => {
   });
 
   it('does not change the pointer if the target snapshot is damaged', async () => {
-    stack = await startStack({ simulator: { counts: { projects: 5 } }, resources: '[projects]' });
+    stack = await startStack({ s3: true, simulator: { counts: { projects: 5 } }, resources: '[projects]' });
     await stack.startWorker();
     const [first, second] = [await stack.export(), await stack.export()];
     const folder = first.runs[0]!.snapshot!.replace('_datapackage.json', '');
@@ -246,7 +254,7 @@ describe('a rollback', () => {
   });
 
   it('is a command that prints what it published, and rejects a wrong run id', async () => {
-    stack = await startStack({ simulator: { counts: { projects: 5 } }, resources: '[projects]' });
+    stack = await startStack({ s3: true, simulator: { counts: { projects: 5 } }, resources: '[projects]' });
     await stack.startWorker();
     const [first] = [await stack.export(), await stack.export()];
     const args = (to: string) => [

@@ -16,6 +16,7 @@ afterEach(() => stack?.stop());
 /** Sixty tasks in three pages, from a service whose clock is stopped. */
 async function started(sync: string, simulator: SimulatorOptions = {}): Promise<void> {
   stack = await startStack({
+    s3: true,
     simulator: { seed: 11, awkward: false, now: Date.now(), counts: { tasks: ROWS }, ...simulator },
     resources: '[tasks]',
     yaml: `    sync: { pageSize: 20, reconcileEvery: never, ${sync} }\n`,

@@ -23,7 +23,7 @@ describe('an idle connection of a worker', () => {
   });
 
   async function open(idleMs?: number): Promise<void> {
-    stack = await startStack({ resources: '[projects]', simulator: { counts: { projects: 3 } } });
+    stack = await startStack({ s3: true, resources: '[projects]', simulator: { counts: { projects: 3 } } });
     const store = await startTcpProxy(new URL(inject('servers').s3Endpoint).host);
     const service = await startTcpProxy(new URL(stack.simulator.url).host);
     proxies = [store, service];

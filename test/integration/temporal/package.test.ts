@@ -193,7 +193,8 @@ describe('the packed package', () => {
     expect(printed).toMatch(/pass 1\b/);
   });
 
-  it('runs the demo, even without DuckDB in the application', async () => {
+  // demo.test.ts runs it; the long test below runs the demo of the package.
+  longOnly('runs the demo, even without DuckDB in the application', async () => {
     const { temporalCli, versitygw } = inject('servers');
     const env = {
       ...process.env,

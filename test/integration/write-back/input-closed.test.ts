@@ -13,7 +13,7 @@ describe('the input of a write-back in a bucket', () => {
   });
 
   it('is closed if it is not valid', async () => {
-    stack = await startStack({ resources: '[time-entries]' });
+    stack = await startStack({ s3: true, resources: '[time-entries]' });
     proxy = await startTcpProxy(new URL(inject('servers').s3Endpoint).host);
     await stack.store.write(toObjectKey('in.csv'), Buffer.from('hours\n"1\n'));
     const [connection] = stack.settings.connections;

@@ -51,7 +51,7 @@ describe('files that overlap at random', () => {
   let service: RowService;
   beforeEach(async () => {
     service = await RowService.start();
-    stack = await startWriteBackStack({ baseUrl: service.url });
+    stack = await startWriteBackStack({ s3: true, baseUrl: service.url });
   });
   afterEach(async () => {
     await stopWriteBackStack(stack);

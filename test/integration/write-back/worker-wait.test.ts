@@ -17,7 +17,7 @@ import {
 const WAIT_MS = 20_000;
 
 it("logs Temporal's clock when the attempt starts, however long it has waited for a worker", async () => {
-  const stack = await startWriteBackStack();
+  const stack = await startWriteBackStack({ s3: true });
   try {
     const source = { resource: 'time-entries', file: await fileIn(stack, timeEntriesCsv(3)) };
     const input = { ...(await stage(stack, source)), readBack: false };

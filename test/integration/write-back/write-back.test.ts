@@ -24,7 +24,7 @@ describe('writing time entries back', () => {
   let stack: Stack;
   let first: { stop(): Promise<void> };
   beforeEach(async () => {
-    stack = await startWriteBackStack();
+    stack = await startWriteBackStack({ s3: true });
     first = await stack.startWorker();
   });
   afterEach(() => stopWriteBackStack(stack));

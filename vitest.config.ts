@@ -11,8 +11,8 @@ process.env.WORKTRACK_FRESH_SEED ??= String(Date.now() % 1_000_000);
 const isLong = process.env.WORKTRACK_LONG !== undefined;
 
 /**
- * `WORKTRACK_ORDER=<seed>`: files, and the tests in them, in a random order. Vitest takes it only from here: in a project it has no
- * effect, and its own options also replace `groupOrder`.
+ * `WORKTRACK_ORDER=<seed>`: files, and the tests in them, in a random order. Vitest 4 takes it only from here: in a project it has no
+ * effect (vitest-dev/vitest#10659), and its own options also replace `groupOrder`.
  */
 const seed = Number(process.env.WORKTRACK_ORDER);
 const sequence = process.env.WORKTRACK_ORDER

@@ -34,6 +34,7 @@ describe('every command of the documentation, page by page', { shuffle: false },
   beforeAll(async () => {
     temporal = await startTemporalDevServer({ executable: inject('servers').temporalCli, headless: true });
     stack = await startStack({
+      s3: true,
       connection: 'acme',
       temporalAddress: temporal.address,
       resources: '[projects, tasks, time-entries, calendar-entries]',

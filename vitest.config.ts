@@ -14,10 +14,10 @@ const isLong = process.env.WORKTRACK_LONG !== undefined;
  * `WORKTRACK_ORDER=<seed>`: files, and the tests in them, in a random order. Vitest 4 takes it only from here: in a project it has no
  * effect (vitest-dev/vitest#10659), and its own options also replace `groupOrder`.
  */
-const seed = Number(process.env.WORKTRACK_ORDER);
-const sequence = process.env.WORKTRACK_ORDER
-  ? { seed, shuffle: { files: true, tests: true } }
-  : { sequencer: SlowestFirst };
+const { WORKTRACK_ORDER: order } = process.env;
+const seed = Number(order);
+if (order && !Number.isInteger(seed)) throw new Error(`WORKTRACK_ORDER must be an integer, and is ${order}.`);
+const sequence = order ? { seed, shuffle: { files: true, tests: true } } : { sequencer: SlowestFirst };
 
 /** Where the lakes of tests are: in memory if there is room, because they wait for each of thousands of flushes to a disk. */
 function lakesFolder(): string {

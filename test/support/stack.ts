@@ -119,10 +119,13 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const simulator = beside?.simulator ?? (await startSimulator(options.simulator ?? {}));
   // vitest.config.ts names the place of lakes that are folders. Chaos, engines and `npm run test:long` have theirs in S3.
   const { WORKTRACK_TEST_LAKES: place } = process.env;
-  const isInS3 = [options.s3, options.lake, options.s3Endpoint].some((given) => given !== undefined);
-  const lakes = isInS3 || place === undefined ? null : await mkdtemp(join(place, 'worktrack-lake-'));
-  const own = lakes === null ? `s3://${bucket}/lake` : pathToFileURL(join(lakes, 'lake')).href;
-  const url = options.lakeUrl ?? beside?.lakeUrl ?? own;
+  const given = options.lakeUrl ?? beside?.lakeUrl;
+  const isInS3 = [options.s3, options.lake, options.s3Endpoint].some((option) => option !== undefined);
+  const lakes =
+    given !== undefined || isInS3 || place === undefined
+      ? null
+      : await mkdtemp(join(place, 'worktrack-lake-'));
+  const url = given ?? (lakes === null ? `s3://${bucket}/lake` : pathToFileURL(join(lakes, 'lake')).href);
   const s3 = url.startsWith('s3:')
     ? `, endpoint: "${s3Endpoint}", region: ${servers.s3Region}, forcePathStyle: true${options.lake === undefined ? '' : `, ${options.lake}`}`
     : '';
